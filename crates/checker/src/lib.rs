@@ -1,0 +1,8 @@
+//! Exhaustive checking of concurrent programs under sequential consistency, TSO and PSO.
+//!
+//! **program → execution → trace → causality → solver → schedule**, and around again: each word is a module.
+//! `explore` is the loop around them, `report` the way out. See `ARCHITECTURE.md` at the top of the repository.
+
+#![forbid(unsafe_code)]
+
+pub mod program;

@@ -1,0 +1,77 @@
+//! Locations: names of shared cells that mean the same in every execution.
+//!
+//! A global is its index. A heap cell is named by who allocated it, not by when: the thread's key, the number of
+//! the allocation within that thread, and the offset. So an address depends on nothing but the thread's own past,
+//! which is what makes threads deterministic functions of the values they read.
+
+use std::fmt;
+
+/// A shared cell. Also a pointer value, through [`Loc::pointer`] and [`Loc::from_pointer`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Loc(u64);
+
+/// Pointers are numbers that no sane program computes, so that misuse is noticed.
+const POINTER_BASE: i64 = 1 << 56;
+const HEAP: u64 = 1 << 52;
+const OFFSET_BITS: u32 = 8;
+const BLOCK_BITS: u32 = 16;
+/// Thread keys that can allocate: two levels of forking.
+const KEY_BITS: u32 = 24;
+
+impl Loc {
+    /// The cell `Program::cells[index]`.
+    pub fn global(index: usize) -> Loc {
+        Loc(index as u64)
+    }
+
+    /// The first cell of a thread's `block`-th allocation, or nothing when the numbers run out.
+    pub fn heap(thread_key: u64, block: u32) -> Option<Loc> {
+        (thread_key < 1 << KEY_BITS && block < 1 << BLOCK_BITS)
+            .then(|| Loc(HEAP | thread_key << (OFFSET_BITS + BLOCK_BITS) | u64::from(block) << OFFSET_BITS))
+    }
+
+    /// The index into `Program::cells`, if this is a global.
+    pub fn as_global(self) -> Option<usize> {
+        (self.0 & HEAP == 0).then_some(self.0 as usize)
+    }
+
+    /// The heap block that contains the cell, as the location of its first cell.
+    pub fn block(self) -> Option<Loc> {
+        (self.0 & HEAP != 0).then_some(Loc(self.0 & !((1 << OFFSET_BITS) - 1)))
+    }
+
+    /// The cell's place in its heap block.
+    pub fn offset_in_block(self) -> u8 {
+        (self.0 & ((1 << OFFSET_BITS) - 1)) as u8
+    }
+
+    /// The cell `offset` further on.
+    pub fn offset(self, offset: u8) -> Loc {
+        Loc(self.0 + u64::from(offset))
+    }
+
+    /// The value of a pointer to this cell. Never 0.
+    pub fn pointer(self) -> i64 {
+        POINTER_BASE + self.0 as i64
+    }
+
+    /// The cell that a value points to, if it is a pointer.
+    pub fn from_pointer(value: i64) -> Option<Loc> {
+        (POINTER_BASE..POINTER_BASE << 1).contains(&value).then(|| Loc((value - POINTER_BASE) as u64))
+    }
+}
+
+impl fmt::Display for Loc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 & HEAP == 0 {
+            return write!(f, "cell{}", self.0);
+        }
+        let block = (self.0 >> OFFSET_BITS) & ((1 << BLOCK_BITS) - 1);
+        let key = (self.0 & !HEAP) >> (OFFSET_BITS + BLOCK_BITS);
+        write!(f, "heap{key}.{block}")?;
+        match self.offset_in_block() {
+            0 => Ok(()),
+            offset => write!(f, "+{offset}"),
+        }
+    }
+}
