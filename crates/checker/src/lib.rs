@@ -5,4 +5,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod execution;
+pub mod explore;
 pub mod program;
+pub mod report;
+pub mod schedule;
+pub mod trace;

@@ -125,6 +125,14 @@ impl From<Reg> for Expr {
     }
 }
 
+impl Expr {
+    /// Whether this is the register plus or minus a constant that is not 0.
+    pub fn increments(&self, reg: Reg) -> bool {
+        let ExprOver::Binary(BinaryOp::Add | BinaryOp::Sub, left, right) = self else { return false };
+        matches!((&**left, &**right), (ExprOver::Leaf(of), ExprOver::Const(by)) if *of == reg && *by != 0)
+    }
+}
+
 impl UnaryOp {
     /// The operator's value.
     pub fn apply(self, operand: i64) -> i64 {

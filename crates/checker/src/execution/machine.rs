@@ -1,0 +1,292 @@
+//! The machine: performs steps on a state, under the rules of a memory model.
+//!
+//! Requires / ensures: [`Machine::steps`] lists exactly the steps that [`Machine::apply`] accepts. A step changes `shared`, the stepping
+//! thread, and nothing else, except that a fork adds a thread at the end. Explicit-state search relies on that.
+
+use super::{
+    Buffers, Failure, FailureKind, Forwarding, Operation, Rules, Shared, State, Status, Subject, ThreadId, ThreadState,
+};
+use crate::program::{Loc, LockMode, Ordering};
+use crate::schedule::{Action, Step};
+
+/// A subject on a memory model.
+pub struct Machine<'s, S> {
+    /// What runs.
+    pub subject: &'s S,
+    /// On what.
+    pub rules: Rules,
+}
+
+/// What a step did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Performed {
+    /// The operation; nothing for a flush.
+    pub operation: Option<Operation>,
+    /// The value that a read, a read-modify-write, a choice, … returned.
+    pub result: i64,
+    /// The value that went to the buffer or to memory, and where.
+    pub written: Option<(Loc, i64)>,
+    /// Whether the written value went to the buffer only.
+    pub buffered: bool,
+    /// What went wrong.
+    pub failure: Option<Failure>,
+}
+
+impl<'s, S: Subject> Machine<'s, S> {
+    /// A machine under these rules.
+    pub fn new(subject: &'s S, rules: Rules) -> Machine<'s, S> {
+        Machine { subject, rules }
+    }
+
+    /// The state before anything ran.
+    pub fn start(&self) -> State<S::Thread> {
+        let threads = self.subject.initial().into_iter().map(|(key, local)| ThreadState::new(key, local));
+        State { shared: Shared::new(self.subject.initial_cells()), threads: threads.collect() }
+    }
+
+    /// Adds to `steps` every step that is possible, by thread, operations before flushes.
+    pub fn steps(&self, state: &State<S::Thread>, steps: &mut Vec<Step>) {
+        for index in 0..state.threads.len() {
+            let thread = ThreadId(index as u16);
+            self.operation_steps(state, thread, steps);
+            let flushes = state.threads[index].buffer.flushable(&self.rules);
+            steps.extend(flushes.map(|at| Step { thread, action: Action::Flush(at as u8) }));
+        }
+    }
+
+    /// Whether the thread's next operation can be performed.
+    pub fn can_run(&self, state: &State<S::Thread>, thread: ThreadId) -> bool {
+        let mut steps = Vec::new();
+        self.operation_steps(state, thread, &mut steps);
+        !steps.is_empty()
+    }
+
+    /// Whether the thread would store, but for the bound on its buffer.
+    pub fn is_at_buffer_bound(&self, thread: &ThreadState<S::Thread>) -> bool {
+        thread.status == Status::Running
+            && thread.buffer.entries().len() >= self.rules.max_buffer
+            && self.is_buffered(&self.subject.operation(&thread.local))
+    }
+
+    /// What a thread sees in a location.
+    pub fn view(&self, state: &State<S::Thread>, thread: ThreadId, loc: Loc) -> i64 {
+        let forwarded = state.threads[thread.index()].buffer.forward(loc, self.rules.forwarding);
+        forwarded.unwrap_or_else(|| state.shared.read(loc))
+    }
+
+    fn operation_steps(&self, state: &State<S::Thread>, thread: ThreadId, steps: &mut Vec<Step>) {
+        let this = &state.threads[thread.index()];
+        if this.status != Status::Running || self.is_awaiting(state, thread) {
+            return;
+        }
+        let operation = self.subject.operation(&this.local);
+        if self.drains(state, thread, &operation) && !this.buffer.is_empty() {
+            return;
+        }
+        let mut choose = |value: i64| steps.push(Step { thread, action: Action::Choose(value) });
+        let shared = &state.shared;
+        let possible = match operation {
+            Operation::Choose { low, high } => return (low..high).for_each(choose),
+            Operation::Notify { condvar, all: false } if shared.waiters(condvar).count() > 1 => {
+                return shared.waiters(condvar).for_each(|waiter| choose(waiter.0.into()));
+            }
+            Operation::Lock { lock, mode } => shared.can_lock(lock, mode),
+            Operation::Reacquire { condvar, lock } => {
+                shared.is_notified(condvar, thread) && shared.can_lock(lock, LockMode::Exclusive)
+            }
+            Operation::Join { thread: key } => match state.threads.iter().find(|other| other.key == key) {
+                Some(other) => other.status == Status::Ended,
+                None => true,
+            },
+            Operation::JoinAll => state
+                .threads
+                .iter()
+                .enumerate()
+                .all(|(at, other)| at == thread.index() || other.status == Status::Ended),
+            Operation::Stop => false,
+            Operation::Read { loc, .. } => self.rules.forwarding != Forwarding::Blocked || !this.buffer.contains(loc),
+            Operation::Write { .. } => !self.is_at_buffer_bound(this),
+            _ => true,
+        };
+        if possible {
+            steps.push(Step { thread, action: Action::Run });
+        }
+    }
+
+    /// Whether the thread spins and nothing that it looks at has changed.
+    pub fn is_awaiting(&self, state: &State<S::Thread>, thread: ThreadId) -> bool {
+        let awaiting = self.subject.awaiting(&state.threads[thread.index()].local);
+        !awaiting.is_empty() && awaiting.iter().all(|&(loc, value)| self.view(state, thread, loc) == value)
+    }
+
+    /// Whether the operation waits until the thread's buffer is empty.
+    fn drains(&self, state: &State<S::Thread>, thread: ThreadId, operation: &Operation) -> bool {
+        match operation {
+            Operation::Read { .. }
+            | Operation::Yield
+            | Operation::Choose { .. }
+            | Operation::Fail(_)
+            | Operation::Stop => false,
+            Operation::Write { ordering, .. } => *ordering == Ordering::SeqCst && self.rules.fence_drains,
+            Operation::Fence { ordering } => *ordering == Ordering::SeqCst && self.rules.fence_drains,
+            Operation::Rmw { .. } => self.rules.rmw_drains,
+            Operation::Cas { loc, expected, .. } => match self.view(state, thread, *loc) == *expected {
+                true => self.rules.rmw_drains,
+                false => self.rules.rmw_drains && self.rules.failed_cas_drains,
+            },
+            _ => true,
+        }
+    }
+
+    fn is_buffered(&self, operation: &Operation) -> bool {
+        self.rules.buffers != Buffers::None
+            && matches!(operation, Operation::Write { ordering, .. } if *ordering != Ordering::SeqCst)
+    }
+
+    /// Performs a step. Requires that [`Machine::steps`] lists it.
+    pub fn apply(&self, state: &mut State<S::Thread>, step: Step) -> Performed {
+        match step.action {
+            Action::Flush(at) => self.flush(state, step.thread, at as usize),
+            Action::Run => self.perform(state, step.thread, None),
+            Action::Choose(value) => self.perform(state, step.thread, Some(value)),
+        }
+    }
+
+    fn flush(&self, state: &mut State<S::Thread>, thread: ThreadId, at: usize) -> Performed {
+        let entry = state.threads[thread.index()].buffer.flush(at);
+        let failure = state.shared.check(entry.loc).err();
+        if failure.is_none() {
+            state.shared.write(entry.loc, entry.value);
+        }
+        let written = Some((entry.loc, entry.value));
+        Performed { operation: None, result: 0, written, buffered: false, failure }
+    }
+
+    fn perform(&self, state: &mut State<S::Thread>, id: ThreadId, choice: Option<i64>) -> Performed {
+        let operation = self.subject.operation(&state.threads[id.index()].local);
+        let outcome = self.effect(state, id, &operation, choice);
+        let thread = &mut state.threads[id.index()];
+        let (result, written, failure) = match outcome {
+            Ok((result, written)) => (result, written, None),
+            Err(failure) => (0, None, Some(failure)),
+        };
+        if failure.as_ref().is_some_and(|failure| failure.kind.is_fatal()) {
+            thread.status = Status::Failed;
+        } else if operation == Operation::End {
+            thread.status = Status::Ended;
+        } else {
+            self.subject.resume(&mut thread.local, result);
+        }
+        let buffered = written.is_some() && self.is_buffered(&operation);
+        Performed { operation: Some(operation), result, written, buffered, failure }
+    }
+
+    /// Does to memory, buffer and locks what the operation does. Gives its result and what it wrote.
+    fn effect(
+        &self,
+        state: &mut State<S::Thread>,
+        id: ThreadId,
+        operation: &Operation,
+        choice: Option<i64>,
+    ) -> Result<(i64, Option<(Loc, i64)>), Failure> {
+        if let Some(loc) = operation.loc() {
+            state.shared.check(loc)?;
+            return Ok(self.access(state, id, operation, loc));
+        }
+        let shared = &mut state.shared;
+        let mut result = 0;
+        match *operation {
+            Operation::Fence { ordering: Ordering::Release | Ordering::AcqRel } => {
+                self.barrier(&mut state.threads[id.index()]);
+            }
+            Operation::Lock { lock, mode } => shared.lock(lock, mode, id),
+            Operation::TryLock { lock, mode } if shared.can_lock(lock, mode) => {
+                shared.lock(lock, mode, id);
+                result = 1;
+            }
+            Operation::Unlock { lock, mode } => require_held(shared.unlock(lock, mode, id))?,
+            Operation::Wait { condvar, lock } => {
+                require_held(shared.unlock(lock, LockMode::Exclusive, id))?;
+                shared.wait(condvar, id);
+            }
+            Operation::Reacquire { condvar, lock } => {
+                shared.wake(condvar, id);
+                shared.lock(lock, LockMode::Exclusive, id);
+            }
+            Operation::Notify { condvar, all: true } => shared.notify(condvar, None),
+            Operation::Notify { condvar, all: false } => {
+                let chosen = choice.map(|thread| ThreadId(thread as u16)).or_else(|| shared.waiters(condvar).next());
+                if let Some(waiter) = chosen {
+                    shared.notify(condvar, Some(waiter));
+                }
+            }
+            Operation::Fork { child } => {
+                let local = self.subject.fork(&state.threads[id.index()].local);
+                state.threads.push(ThreadState::new(child, local));
+                result = child.0 as i64;
+            }
+            Operation::Join { thread } if !state.threads.iter().any(|other| other.key == thread) => {
+                let message = format!("{} is not the handle of a thread", thread.0);
+                return Err(Failure::new(FailureKind::InvalidJoin, message));
+            }
+            Operation::Free { block } if !shared.free(block) => {
+                return Err(Failure::new(FailureKind::UseAfterFree, format!("{block} is freed a second time")));
+            }
+            Operation::Choose { .. } => result = choice.expect("a choice is made by the step"),
+            Operation::Fail(ref failure) => return Err(failure.clone()),
+            _ => {}
+        }
+        Ok((result, None))
+    }
+
+    /// Reads and writes of cells.
+    fn access(
+        &self,
+        state: &mut State<S::Thread>,
+        id: ThreadId,
+        operation: &Operation,
+        loc: Loc,
+    ) -> (i64, Option<(Loc, i64)>) {
+        let old = self.view(state, id, loc);
+        let new = match *operation {
+            Operation::Read { .. } => return (old, None),
+            Operation::Cas { expected, .. } if old != expected => return (old, None),
+            Operation::Cas { desired, .. } => desired,
+            Operation::Rmw { op, operand, .. } => op.apply(old, operand),
+            Operation::Write { value, ordering, .. } => {
+                let thread = &mut state.threads[id.index()];
+                if ordering == Ordering::Release || ordering == Ordering::AcqRel {
+                    self.barrier(thread);
+                }
+                if self.is_buffered(operation) {
+                    thread.buffer.push(loc, value);
+                    return (0, Some((loc, value)));
+                }
+                state.shared.write(loc, value);
+                return (0, Some((loc, value)));
+            }
+            _ => unreachable!("only these have a location"),
+        };
+        state.shared.write(loc, new);
+        (old, Some((loc, new)))
+    }
+
+    fn barrier(&self, thread: &mut ThreadState<S::Thread>) {
+        if self.rules.buffers == Buffers::PerLocation {
+            thread.buffer.barrier();
+        }
+    }
+}
+
+impl<T> ThreadState<T> {
+    fn new(key: super::ThreadKey, local: T) -> ThreadState<T> {
+        ThreadState { key, local, buffer: super::Buffer::default(), status: Status::Running }
+    }
+}
+
+fn require_held(held: bool) -> Result<(), Failure> {
+    match held {
+        true => Ok(()),
+        false => Err(Failure::new(FailureKind::LockMisuse, "a lock is released that the thread does not hold")),
+    }
+}

@@ -1,0 +1,137 @@
+//! Visible operations: what a thread asks of the machine, with all operands evaluated.
+
+use super::subject::ThreadKey;
+use crate::program::{Access, Loc, LockMode, Ordering, RmwOp};
+
+/// The next thing that a thread wants to do and that others can see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "field names say it; the machine says what each does")]
+pub enum Operation {
+    Read {
+        loc: Loc,
+        ordering: Ordering,
+        access: Access,
+    },
+    Write {
+        loc: Loc,
+        value: i64,
+        ordering: Ordering,
+        access: Access,
+    },
+    Rmw {
+        loc: Loc,
+        op: RmwOp,
+        operand: i64,
+        ordering: Ordering,
+    },
+    Cas {
+        loc: Loc,
+        expected: i64,
+        desired: i64,
+        ordering: Ordering,
+    },
+    Fence {
+        ordering: Ordering,
+    },
+    Lock {
+        lock: u32,
+        mode: LockMode,
+    },
+    TryLock {
+        lock: u32,
+        mode: LockMode,
+    },
+    Unlock {
+        lock: u32,
+        mode: LockMode,
+    },
+    /// Release the lock and start to wait. The thread's next operation is `Reacquire`.
+    Wait {
+        condvar: u32,
+        lock: u32,
+    },
+    /// The second half of a wait: possible when notified and the lock is free.
+    Reacquire {
+        condvar: u32,
+        lock: u32,
+    },
+    Notify {
+        condvar: u32,
+        all: bool,
+    },
+    Fork {
+        child: ThreadKey,
+    },
+    Join {
+        thread: ThreadKey,
+    },
+    /// Waits until every other thread has ended: how `finally` begins.
+    JoinAll,
+    Free {
+        block: Loc,
+    },
+    /// Any value of `low..high`, which is not empty.
+    Choose {
+        low: i64,
+        high: i64,
+    },
+    Yield,
+    /// Something is wrong. The thread goes on only if the failure is not fatal.
+    Fail(Failure),
+    /// An assumption does not hold: the thread stops, and the execution is of no interest.
+    Stop,
+    /// The thread is done.
+    End,
+}
+
+/// What went wrong in a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Failure {
+    /// The kind.
+    pub kind: FailureKind,
+    /// In words.
+    pub message: String,
+}
+
+/// Kinds of failures of a single thread. Deadlock, livelock and data races concern several: see `Stuck` and `Race`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "each is its own name")]
+pub enum FailureKind {
+    Assertion,
+    Panic,
+    DivisionByZero,
+    OutOfBounds,
+    NullDereference,
+    InvalidPointer,
+    UseAfterFree,
+    LockMisuse,
+    InvalidJoin,
+    OutOfResources,
+}
+
+impl FailureKind {
+    /// Whether the thread cannot go on.
+    pub fn is_fatal(self) -> bool {
+        self != FailureKind::Assertion
+    }
+}
+
+impl Failure {
+    /// A failure of this kind.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
+        Failure { kind, message: message.into() }
+    }
+}
+
+impl Operation {
+    /// The cell that the operation reads or writes.
+    pub fn loc(&self) -> Option<Loc> {
+        match self {
+            Operation::Read { loc, .. }
+            | Operation::Write { loc, .. }
+            | Operation::Rmw { loc, .. }
+            | Operation::Cas { loc, .. } => Some(*loc),
+            _ => None,
+        }
+    }
+}

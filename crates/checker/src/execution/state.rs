@@ -1,0 +1,171 @@
+//! The state of a machine, in pieces that can be stored once and compared: what is shared, and each thread.
+
+use super::{Buffer, Failure, ThreadId, ThreadKey};
+use crate::program::{Loc, LockMode};
+
+/// A machine between two steps. A step of a thread changes `shared`, that thread, and may add a thread at the end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State<T> {
+    /// What all threads see.
+    pub shared: Shared,
+    /// The threads in order of creation.
+    pub threads: Vec<ThreadState<T>>,
+}
+
+/// A thread, its buffer, and how it is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ThreadState<T> {
+    /// Its name in every execution.
+    pub key: ThreadKey,
+    /// What the subject knows of it.
+    pub local: T,
+    /// Its stores on their way.
+    pub buffer: Buffer,
+    /// How it is doing.
+    pub status: Status,
+}
+
+/// How a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// It is at an operation.
+    Running,
+    /// It has ended.
+    Ended,
+    /// It has stopped because of a fatal failure.
+    Failed,
+}
+
+/// Memory and locks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Shared {
+    cells: Vec<i64>,
+    /// Heap cells that are not 0, by location.
+    heap: Vec<(Loc, i64)>,
+    freed: Vec<Loc>,
+    /// Locks that are held, sorted.
+    held: Vec<(u32, LockMode, ThreadId)>,
+    /// Threads that wait for a condition variable, sorted, and whether they have been notified.
+    waiting: Vec<(u32, ThreadId, bool)>,
+}
+
+impl Shared {
+    /// Memory with these values in its global cells; no lock is held.
+    pub fn new(cells: Vec<i64>) -> Shared {
+        Shared { cells, heap: Vec::new(), freed: Vec::new(), held: Vec::new(), waiting: Vec::new() }
+    }
+
+    /// The value in memory.
+    pub fn read(&self, loc: Loc) -> i64 {
+        match loc.as_global() {
+            Some(index) => self.cells[index],
+            None => self.heap.binary_search_by_key(&loc, |cell| cell.0).map_or(0, |at| self.heap[at].1),
+        }
+    }
+
+    /// Changes the value in memory.
+    pub fn write(&mut self, loc: Loc, value: i64) {
+        if let Some(index) = loc.as_global() {
+            self.cells[index] = value;
+            return;
+        }
+        match (self.heap.binary_search_by_key(&loc, |cell| cell.0), value) {
+            (Ok(at), 0) => drop(self.heap.remove(at)),
+            (Ok(at), _) => self.heap[at].1 = value,
+            (Err(_), 0) => {}
+            (Err(at), _) => self.heap.insert(at, (loc, value)),
+        }
+    }
+
+    /// The global cells.
+    pub fn cells(&self) -> &[i64] {
+        &self.cells
+    }
+
+    /// The heap cells that are not 0, by location.
+    pub fn heap(&self) -> &[(Loc, i64)] {
+        &self.heap
+    }
+
+    /// Whether the cell exists and is in a block that has not been freed.
+    pub fn check(&self, loc: Loc) -> Result<(), Failure> {
+        use super::FailureKind::{InvalidPointer, UseAfterFree};
+        match (loc.as_global(), loc.block()) {
+            (Some(index), _) if index >= self.cells.len() => {
+                Err(Failure::new(InvalidPointer, "a pointer leads outside of memory"))
+            }
+            (_, Some(block)) if self.freed.binary_search(&block).is_ok() => {
+                Err(Failure::new(UseAfterFree, format!("{loc} has been freed")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Frees a heap block. Says whether it was allocated until now.
+    pub fn free(&mut self, block: Loc) -> bool {
+        match self.freed.binary_search(&block) {
+            Ok(_) => false,
+            Err(at) => {
+                self.freed.insert(at, block);
+                self.heap.retain(|(loc, _)| loc.block() != Some(block));
+                true
+            }
+        }
+    }
+
+    /// Whether the lock can be taken now.
+    pub fn can_lock(&self, lock: u32, mode: LockMode) -> bool {
+        let mut holders = self.held.iter().filter(|held| held.0 == lock);
+        match mode {
+            LockMode::Exclusive => holders.next().is_none(),
+            LockMode::Shared => holders.all(|held| held.1 == LockMode::Shared),
+        }
+    }
+
+    /// Takes the lock. Requires that it can be taken.
+    pub fn lock(&mut self, lock: u32, mode: LockMode, thread: ThreadId) {
+        let entry = (lock, mode, thread);
+        let at = self.held.binary_search(&entry).unwrap_or_else(|at| at);
+        self.held.insert(at, entry);
+    }
+
+    /// Gives the lock back. Says whether the thread held it.
+    pub fn unlock(&mut self, lock: u32, mode: LockMode, thread: ThreadId) -> bool {
+        let at = self.held.binary_search(&(lock, mode, thread));
+        at.map(|at| self.held.remove(at)).is_ok()
+    }
+
+    /// Who holds the lock.
+    pub fn holders(&self, lock: u32) -> impl Iterator<Item = ThreadId> {
+        self.held.iter().filter(move |held| held.0 == lock).map(|held| held.2)
+    }
+
+    /// The thread starts to wait for the condition variable.
+    pub fn wait(&mut self, condvar: u32, thread: ThreadId) {
+        let entry = (condvar, thread, false);
+        let at = self.waiting.binary_search(&entry).unwrap_or_else(|at| at);
+        self.waiting.insert(at, entry);
+    }
+
+    /// Threads that wait and have not been notified.
+    pub fn waiters(&self, condvar: u32) -> impl Iterator<Item = ThreadId> {
+        self.waiting.iter().filter(move |w| w.0 == condvar && !w.2).map(|w| w.1)
+    }
+
+    /// Notifies a waiter, or all of them.
+    pub fn notify(&mut self, condvar: u32, thread: Option<ThreadId>) {
+        for waiter in self.waiting.iter_mut().filter(|w| w.0 == condvar) {
+            waiter.2 |= thread.is_none_or(|thread| waiter.1 == thread);
+        }
+    }
+
+    /// Whether the thread has been notified.
+    pub fn is_notified(&self, condvar: u32, thread: ThreadId) -> bool {
+        self.waiting.binary_search(&(condvar, thread, true)).is_ok()
+    }
+
+    /// The thread waits no more.
+    pub fn wake(&mut self, condvar: u32, thread: ThreadId) {
+        self.waiting.retain(|w| (w.0, w.1) != (condvar, thread));
+    }
+}

@@ -1,0 +1,178 @@
+//! Turns what a search comes across into violations and observations, each once, with the first schedule to it.
+
+use crate::execution::{
+    Blocked, Failure, Interpreter, IrThread, Machine, Operation, Rules, State, Stuck, ThreadId, ThreadKey, ThreadState,
+};
+use crate::program::{Access, Loc, Program, Quantifier, Span};
+use crate::report::{FinalState, Observation, Violation, ViolationKind};
+use crate::schedule::{Action, Schedule, Step};
+use std::collections::BTreeSet;
+
+/// Collects what is wrong.
+pub(super) struct Judge<'a> {
+    subject: &'a Interpreter<'a>,
+    machine: Machine<'a, Interpreter<'a>>,
+    has_plain_cells: bool,
+    violations: Vec<Violation>,
+    witnesses: Vec<Option<Schedule>>,
+    seen: BTreeSet<Identity>,
+}
+
+/// What makes two violations the same.
+type Identity = (ViolationKind, Vec<(ThreadKey, u32)>, String);
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(subject: &'a Interpreter<'a>, rules: Rules) -> Judge<'a> {
+        let program = subject.program();
+        Judge {
+            subject,
+            machine: Machine::new(subject, rules),
+            has_plain_cells: has_plain_cells(program),
+            violations: Vec::new(),
+            witnesses: vec![None; program.conditions.len()],
+            seen: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn has_violation(&self) -> bool {
+        !self.violations.is_empty()
+    }
+
+    /// Everything that is wrong, and the answers to questions.
+    pub(super) fn findings(&mut self) -> (Vec<Violation>, Vec<Observation>) {
+        let conditions = self.subject.program().conditions.iter().zip(&self.witnesses);
+        let observations = conditions.filter(|(condition, _)| condition.quantifier == Quantifier::Exists);
+        let observations = observations.map(|(condition, witness)| Observation {
+            span: condition.span,
+            quantifier: condition.quantifier,
+            witness: witness.clone(),
+        });
+        (std::mem::take(&mut self.violations), observations.collect())
+    }
+
+    /// A thread failed in the last step of the path.
+    pub(super) fn failed(
+        &mut self,
+        thread: &ThreadState<IrThread>,
+        failure: &Failure,
+        path: impl FnOnce() -> Vec<Step>,
+    ) {
+        let kind = ViolationKind::Failure(failure.kind);
+        let span = self.subject.span(&thread.local);
+        let identity = (kind, vec![(thread.key, span.start)], failure.message.clone());
+        self.add(identity, failure.message.clone(), Some((self.subject.name(&thread.local), span)), path);
+    }
+
+    /// Nothing can happen, and not because all threads have ended.
+    pub(super) fn stuck(&mut self, state: &State<IrThread>, stuck: &Stuck, path: impl FnOnce() -> Vec<Step>) {
+        let (kind, blocked) = match stuck {
+            Stuck::Deadlock(blocked) => (ViolationKind::Deadlock, blocked),
+            Stuck::Livelock(blocked) => (ViolationKind::Livelock, blocked),
+            Stuck::Finished | Stuck::Assumed | Stuck::Failed => return,
+        };
+        let thread = |blocked: &Blocked| &state.threads[blocked.thread.index()];
+        let span = |blocked: &Blocked| self.subject.span(&thread(blocked).local);
+        let threads = blocked.iter().map(|blocked| (thread(blocked).key, span(blocked).start)).collect();
+        let sentences: Vec<String> = blocked.iter().map(|blocked| self.describe(state, blocked)).collect();
+        let first = (self.subject.name(&thread(&blocked[0]).local), span(&blocked[0]));
+        self.add((kind, threads, String::new()), sentences.join("; "), Some(first), path);
+    }
+
+    /// Every thread has ended with these values.
+    pub(super) fn finished(&mut self, values: &FinalState, path: impl Fn() -> Vec<Step>) {
+        let program = self.subject.program();
+        for (index, condition) in program.conditions.iter().enumerate() {
+            let holds = values.satisfies(program, &condition.proposition);
+            match condition.quantifier {
+                Quantifier::Exists if holds && self.witnesses[index].is_none() => {
+                    self.witnesses[index] = Some(Schedule(path()));
+                }
+                Quantifier::Forbidden if holds => self.condition_broken(condition.span, "a forbidden", &path),
+                Quantifier::Always if !holds => self.condition_broken(condition.span, "another", &path),
+                _ => {}
+            }
+        }
+    }
+
+    fn condition_broken(&mut self, span: Span, which: &str, path: impl Fn() -> Vec<Step>) {
+        let place = vec![(ThreadKey(0), span.start)];
+        let message = format!("the program can end in {which} final state");
+        self.add((ViolationKind::Condition, place, String::new()), message, Some((String::new(), span)), path);
+    }
+
+    /// Looks for data races in a state that the path leads to.
+    pub(super) fn look_for_races(&mut self, state: &State<IrThread>, path: impl Fn() -> Vec<Step>) {
+        if !self.has_plain_cells {
+            return;
+        }
+        for race in self.machine.races(state) {
+            let threads = race.threads.map(|id| &state.threads[id.index()]);
+            let [first, second] = threads.map(|thread| self.subject.name(&thread.local));
+            let spans = threads.map(|thread| self.subject.span(&thread.local));
+            let message = format!("{first} and {second} access `{}` at the same time", self.loc(race.loc));
+            let mut places: Vec<_> = threads.iter().zip(spans).map(|(thread, span)| (thread.key, span.start)).collect();
+            places.sort_unstable();
+            // The two accesses are shown as the last steps. A store at its buffer's bound or a spinning read cannot be.
+            let last = race.threads.into_iter().filter(|&id| self.machine.can_run(state, id));
+            let last: Vec<Step> = last.map(|thread| Step { thread, action: Action::Run }).collect();
+            let identity = (ViolationKind::DataRace, places, String::new());
+            self.add(identity, message, Some((first, spans[0])), || [path(), last].concat());
+        }
+    }
+
+    fn add(
+        &mut self,
+        identity: Identity,
+        message: String,
+        place: Option<(String, Span)>,
+        path: impl FnOnce() -> Vec<Step>,
+    ) {
+        if self.seen.contains(&identity) {
+            return;
+        }
+        let (thread, span) = place.unzip();
+        let thread = thread.filter(|name| !name.is_empty());
+        self.violations.push(Violation { kind: identity.0, message, thread, span, schedule: Schedule(path()) });
+        self.seen.insert(identity);
+    }
+
+    fn describe(&self, state: &State<IrThread>, blocked: &Blocked) -> String {
+        let program = self.subject.program();
+        let name = |id: ThreadId| self.subject.name(&state.threads[id.index()].local);
+        let waits_for: Vec<String> = blocked.waits_for.iter().map(|&id| name(id)).collect();
+        let waits_for = waits_for.join(" and ");
+        let who = name(blocked.thread);
+        if !blocked.spins_on.is_empty() {
+            let cells: Vec<String> = blocked.spins_on.iter().map(|&loc| format!("`{}`", self.loc(loc))).collect();
+            return format!("{who} spins on {} for ever", cells.join(", "));
+        }
+        match blocked.operation {
+            Operation::Lock { lock, .. } => {
+                let lock = &program.locks[lock as usize].name;
+                format!("{who} waits for `{lock}`, which {waits_for} holds")
+            }
+            Operation::Reacquire { condvar, .. } if waits_for.is_empty() => {
+                format!("{who} waits to be notified of `{}`", program.condvars[condvar as usize])
+            }
+            Operation::Reacquire { lock, .. } => {
+                format!("{who} waits to take `{}` back", program.locks[lock as usize].name)
+            }
+            Operation::Join { .. } => format!("{who} waits for {waits_for} to end"),
+            _ => format!("{who} cannot go on"),
+        }
+    }
+
+    fn loc(&self, loc: Loc) -> String {
+        self.subject.program().loc_name(loc)
+    }
+}
+
+fn has_plain_cells(program: &Program) -> bool {
+    use crate::program::{Instr, Place};
+    let plain_field = |instr: &Instr| {
+        let (Instr::Load { place, .. } | Instr::Store { place, .. }) = instr else { return false };
+        matches!(place, Place::Deref { access: Access::Plain, .. })
+    };
+    program.cells.iter().any(|cell| cell.access == Access::Plain)
+        || program.routines.iter().any(|routine| routine.code.iter().any(plain_field))
+}

@@ -1,0 +1,136 @@
+//! The set of visited states, each stored once and small.
+//!
+//! A state is split into parts that many states share: what is shared, and each thread. Every part is stored once, and a
+//! state is the row of its parts' numbers, followed by numbers that the search adds (collapse compression, as in SPIN). Rows live in one flat vector; the hash
+//! table holds row numbers only. A state of two threads costs about 60 bytes, so ten million fit in
+//! less than a gigabyte.
+
+use crate::execution::{Shared, State, ThreadState};
+use crate::schedule::{Action, Step};
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+use std::hash::{BuildHasher, Hash};
+
+/// Values, each stored once and known by a number.
+pub(super) struct Interner<T> {
+    items: Vec<T>,
+    table: HashTable<u32>,
+}
+
+/// States, each known by a number, with the step by which it was first reached.
+pub(super) struct Visited<T> {
+    shared: Interner<Shared>,
+    threads: Interner<ThreadState<T>>,
+    rows: Vec<u32>,
+    /// Where each state's row ends.
+    ends: Vec<u32>,
+    /// The state from which each was first reached, and how.
+    origins: Vec<(u32, Step)>,
+    table: HashTable<u32>,
+}
+
+impl<T: Hash + Eq + Clone> Interner<T> {
+    pub(super) fn new() -> Self {
+        Interner { items: Vec::new(), table: HashTable::new() }
+    }
+
+    /// The value's number.
+    pub(super) fn intern(&mut self, item: &T) -> u32 {
+        let hash = FxBuildHasher.hash_one(item);
+        if let Some(&at) = self.table.find(hash, |&at| self.items[at as usize] == *item) {
+            return at;
+        }
+        let at = self.items.len() as u32;
+        self.items.push(item.clone());
+        self.table.insert_unique(hash, at, |&at| FxBuildHasher.hash_one(&self.items[at as usize]));
+        at
+    }
+
+    pub(super) fn get(&self, at: u32) -> &T {
+        &self.items[at as usize]
+    }
+}
+
+impl<T: Hash + Eq + Clone> Visited<T> {
+    pub(super) fn new() -> Self {
+        Visited {
+            shared: Interner::new(),
+            threads: Interner::new(),
+            rows: Vec::new(),
+            ends: Vec::new(),
+            origins: Vec::new(),
+            table: HashTable::new(),
+        }
+    }
+
+    /// How many states there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no room for more.
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.len() > (u32::MAX - 100_000) as usize
+    }
+
+    /// The row of a state whose thread `changed` (and those after the first `known.len() - 1`) may differ from `known`.
+    pub(super) fn row(&mut self, state: &State<T>, known: &[u32], changed: Option<usize>, row: &mut Vec<u32>) {
+        row.clear();
+        row.push(self.shared.intern(&state.shared));
+        for (index, thread) in state.threads.iter().enumerate() {
+            let number = match known.get(index + 1) {
+                Some(&number) if changed != Some(index) => number,
+                _ => self.threads.intern(thread),
+            };
+            row.push(number);
+        }
+    }
+
+    /// Adds a state. Gives its number if it is new.
+    pub(super) fn insert(&mut self, row: &[u32], from: u32, step: Step) -> Option<u32> {
+        let hash = FxBuildHasher.hash_one(row);
+        if self.table.find(hash, |&at| row_at(&self.rows, &self.ends, at) == row).is_some() {
+            return None;
+        }
+        let at = self.ends.len() as u32;
+        self.rows.extend_from_slice(row);
+        self.ends.push(self.rows.len() as u32);
+        self.origins.push((from, step));
+        let (rows, ends) = (&self.rows, &self.ends);
+        self.table.insert_unique(hash, at, |&at| FxBuildHasher.hash_one(row_at(rows, ends, at)));
+        Some(at)
+    }
+
+    /// A state's row.
+    pub(super) fn row_of(&self, at: u32) -> &[u32] {
+        row_at(&self.rows, &self.ends, at)
+    }
+
+    /// The state whose row starts like this.
+    pub(super) fn state(&self, row: &[u32], n_threads: usize) -> State<T> {
+        State {
+            shared: self.shared.get(row[0]).clone(),
+            threads: row[1..=n_threads].iter().map(|&number| self.threads.get(number).clone()).collect(),
+        }
+    }
+
+    /// The steps by which a state was first reached.
+    pub(super) fn path(&self, mut at: u32) -> Vec<Step> {
+        let mut steps = Vec::new();
+        while at != 0 {
+            let (from, step) = self.origins[at as usize];
+            steps.push(step);
+            at = from;
+        }
+        steps.reverse();
+        steps
+    }
+}
+
+/// The origin of the first state.
+pub(super) const NO_STEP: Step = Step { thread: crate::execution::ThreadId(0), action: Action::Run };
+
+fn row_at<'a>(rows: &'a [u32], ends: &[u32], at: u32) -> &'a [u32] {
+    let start = if at == 0 { 0 } else { ends[at as usize - 1] as usize };
+    &rows[start..ends[at as usize] as usize]
+}

@@ -1,0 +1,212 @@
+//! Reports: what a check found, as plain values. Text and JSON are made from them elsewhere.
+
+use crate::execution::{FailureKind, MemoryModel};
+use crate::program::{FinalExpr, FinalValue, Loc, Program, Quantifier, Span};
+use crate::schedule::Schedule;
+
+/// What a check of one program under one memory model found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The program's name.
+    pub program: String,
+    /// The memory model.
+    pub memory: MemoryModel,
+    /// The engine's name.
+    pub engine: &'static str,
+    /// Why the search ended.
+    pub stop: StopReason,
+    /// What is wrong, in the order in which it was found; each has been replayed.
+    pub violations: Vec<Violation>,
+    /// Answers to the program's `exists` conditions.
+    pub observations: Vec<Observation>,
+    /// Every final state that was seen, sorted.
+    pub final_states: Vec<FinalState>,
+    /// How much was done.
+    pub statistics: Statistics,
+}
+
+/// The judgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything that can happen was covered, and nothing is wrong.
+    Verified,
+    /// Something is wrong.
+    Violation,
+    /// Nothing wrong was seen, but not everything was covered.
+    Inconclusive,
+}
+
+/// Why a search ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// Everything was covered.
+    Exhausted,
+    /// Something wrong was found, and one finding was enough.
+    Violation,
+    /// As many executions as allowed.
+    ExecutionLimit,
+    /// As many states as allowed or as can be stored.
+    StateLimit,
+    /// As long as allowed.
+    TimeLimit,
+    /// Some executions are longer than allowed.
+    EventLimit,
+    /// Some thread had more stores on their way than allowed: where the store stands that would have been the next.
+    BufferLimit(Span),
+    /// The user had enough.
+    Interrupted,
+    /// The search could not go on, for this reason.
+    Failed(String),
+}
+
+/// Something wrong, and how to see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// What kind.
+    pub kind: ViolationKind,
+    /// In words.
+    pub message: String,
+    /// The thread that it happens in, or the first of several.
+    pub thread: Option<String>,
+    /// Where in the source.
+    pub span: Option<Span>,
+    /// The steps that lead there, from the start.
+    pub schedule: Schedule,
+}
+
+/// Kinds of violations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ViolationKind {
+    /// One thread failed.
+    Failure(FailureKind),
+    /// Threads wait for one another.
+    Deadlock,
+    /// Threads spin, and nobody can end it.
+    Livelock,
+    /// Unsynchronised accesses to a plain cell.
+    DataRace,
+    /// A final state that a condition forbids.
+    Condition,
+}
+
+/// The answer to a condition that is a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observation {
+    /// Where the condition stands.
+    pub span: Span,
+    /// What it asks.
+    pub quantifier: Quantifier,
+    /// Steps to a final state that satisfies it, if there is one.
+    pub witness: Option<Schedule>,
+}
+
+/// Values when every thread has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FinalState {
+    /// The global cells.
+    pub cells: Vec<i64>,
+    /// The heap cells that are not 0.
+    pub heap: Vec<(Loc, i64)>,
+    /// For each initial thread, the registers that its routine lists as observed.
+    pub registers: Vec<Vec<i64>>,
+}
+
+/// How much was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Executions run to their end; for a search of states, the states where nothing can happen any more.
+    pub executions: u64,
+    /// Distinct states.
+    pub states: u64,
+    /// Steps taken.
+    pub steps: u64,
+    /// Distinct combinations of complete thread histories, where they were counted.
+    pub histories: Option<u64>,
+}
+
+impl Report {
+    /// The judgement. Only an exhausted search verifies.
+    pub fn verdict(&self) -> Verdict {
+        match self.stop {
+            _ if !self.violations.is_empty() => Verdict::Violation,
+            StopReason::Exhausted => Verdict::Verified,
+            _ => Verdict::Inconclusive,
+        }
+    }
+
+    /// Distinct final memories.
+    pub fn final_memories(&self) -> usize {
+        let memory = |state: &FinalState| (state.cells.clone(), state.heap.clone());
+        self.final_states.iter().map(memory).collect::<std::collections::BTreeSet<_>>().len()
+    }
+}
+
+impl FinalState {
+    /// Whether a proposition holds. One that divides by zero does not.
+    pub fn satisfies(&self, program: &Program, proposition: &FinalExpr) -> bool {
+        proposition.eval(&|value| self.value(program, value)).is_ok_and(|value| value != 0)
+    }
+
+    /// One of the values.
+    pub fn value(&self, program: &Program, value: FinalValue) -> i64 {
+        match value {
+            FinalValue::Memory(loc) => loc.as_global().map_or(0, |index| self.cells[index]),
+            FinalValue::Register { thread, register } => {
+                let observed = &program.routines[program.initial[thread].routine].observed;
+                let at =
+                    observed.iter().position(|&reg| reg == register).expect("a condition's registers are observed");
+                self.registers[thread][at]
+            }
+        }
+    }
+}
+
+impl ViolationKind {
+    /// The kind as reports and expectations write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ViolationKind::Failure(FailureKind::Assertion) => "assertion",
+            ViolationKind::Failure(FailureKind::Panic) => "panic",
+            ViolationKind::Failure(FailureKind::DivisionByZero) => "division-by-zero",
+            ViolationKind::Failure(FailureKind::OutOfBounds) => "out-of-bounds",
+            ViolationKind::Failure(FailureKind::NullDereference) => "null-dereference",
+            ViolationKind::Failure(FailureKind::InvalidPointer) => "invalid-pointer",
+            ViolationKind::Failure(FailureKind::UseAfterFree) => "use-after-free",
+            ViolationKind::Failure(FailureKind::LockMisuse) => "lock-misuse",
+            ViolationKind::Failure(FailureKind::InvalidJoin) => "invalid-join",
+            ViolationKind::Failure(FailureKind::OutOfResources) => "out-of-resources",
+            ViolationKind::Deadlock => "deadlock",
+            ViolationKind::Livelock => "livelock",
+            ViolationKind::DataRace => "data-race",
+            ViolationKind::Condition => "condition",
+        }
+    }
+}
+
+impl Verdict {
+    /// The verdict as reports and expectations write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Verified => "verified",
+            Verdict::Violation => "violation",
+            Verdict::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+impl StopReason {
+    /// The reason as reports write it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            StopReason::Exhausted => "exhausted",
+            StopReason::Violation => "violation",
+            StopReason::ExecutionLimit => "execution-limit",
+            StopReason::StateLimit => "state-limit",
+            StopReason::TimeLimit => "time-limit",
+            StopReason::EventLimit => "event-limit",
+            StopReason::BufferLimit(_) => "buffer-limit",
+            StopReason::Interrupted => "interrupted",
+            StopReason::Failed(_) => "failed",
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Traces: what one execution did, event by event.
+
+use crate::execution::{
+    Entry, Failure, Interpreter, IrThread, Machine, Operation, Rules, State, Stuck, ThreadId, ThreadKey,
+};
+use crate::program::{Loc, Span};
+use crate::schedule::{Schedule, Step};
+use std::fmt;
+
+/// The events of one execution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// In the order in which they happened.
+    pub events: Vec<Event>,
+    /// The threads in order of creation.
+    pub threads: Vec<ThreadInfo>,
+    /// Why it ended, if it could not go on.
+    pub end: Option<Stuck>,
+}
+
+/// A thread of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadInfo {
+    /// The same in every execution.
+    pub key: ThreadKey,
+    /// For people.
+    pub name: String,
+}
+
+/// One step and what it did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The step.
+    pub step: Step,
+    /// Where its operation stands; for a flush, where the store stands.
+    pub span: Span,
+    /// The operation; nothing for a flush.
+    pub operation: Option<Operation>,
+    /// The operation's result.
+    pub result: i64,
+    /// What was written, to the buffer or to memory.
+    pub written: Option<(Loc, i64)>,
+    /// Whether the write went to the buffer only.
+    pub buffered: bool,
+    /// What went wrong.
+    pub failure: Option<Failure>,
+    /// The thread's buffer after the step.
+    pub buffer: Vec<Entry>,
+}
+
+/// A schedule that the program does not follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayError {
+    /// The position of the step that is not possible, from 0.
+    pub at: usize,
+    /// The step.
+    pub step: Step,
+    /// Steps that would have been possible.
+    pub possible: Vec<Step>,
+}
+
+/// Follows a schedule from the start.
+pub fn replay(subject: &Interpreter<'_>, rules: Rules, schedule: &Schedule) -> Result<Trace, ReplayError> {
+    let machine = Machine::new(subject, rules);
+    let mut state = machine.start();
+    let mut recorder = Recorder { subject, stores: Vec::new() };
+    let mut events = Vec::with_capacity(schedule.0.len());
+    let mut possible = Vec::new();
+    for (at, &step) in schedule.0.iter().enumerate() {
+        possible.clear();
+        machine.steps(&state, &mut possible);
+        if !possible.contains(&step) {
+            return Err(ReplayError { at, step, possible });
+        }
+        events.push(recorder.step(&machine, &mut state, step));
+    }
+    possible.clear();
+    machine.steps(&state, &mut possible);
+    let end = possible.is_empty().then(|| machine.stuck(&state));
+    let info = |thread: &crate::execution::ThreadState<IrThread>| ThreadInfo {
+        key: thread.key,
+        name: subject.name(&thread.local),
+    };
+    Ok(Trace { events, threads: state.threads.iter().map(info).collect(), end })
+}
+
+/// Knows where each waiting store stands in the source, which machines do not.
+struct Recorder<'a> {
+    subject: &'a Interpreter<'a>,
+    /// Spans of the stores in each thread's buffer.
+    stores: Vec<Vec<Span>>,
+}
+
+impl<'a> Recorder<'a> {
+    fn step(&mut self, machine: &Machine<'a, Interpreter<'a>>, state: &mut State<IrThread>, step: Step) -> Event {
+        let ThreadId(index) = step.thread;
+        let index = index as usize;
+        let span = self.subject.span(&state.threads[index].local);
+        let performed = machine.apply(state, step);
+        self.stores.resize_with(state.threads.len().max(self.stores.len()), Vec::new);
+        let span = match step.action {
+            crate::schedule::Action::Flush(at) => self.stores[index].remove(at as usize),
+            _ => span,
+        };
+        if performed.buffered {
+            self.stores[index].push(span);
+        }
+        Event {
+            step,
+            span,
+            operation: performed.operation,
+            result: performed.result,
+            written: performed.written,
+            buffered: performed.buffered,
+            failure: performed.failure,
+            buffer: state.threads[index].buffer.entries().to_vec(),
+        }
+    }
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let possible: Vec<String> = self.possible.iter().map(Step::to_string).collect();
+        let possible = if possible.is_empty() { "nothing".to_string() } else { possible.join(", ") };
+        write!(f, "step {} (`{}`) is not possible there; possible: {possible}", self.at + 1, self.step)
+    }
+}
