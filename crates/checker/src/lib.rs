@@ -5,9 +5,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod causality;
 pub mod execution;
 pub mod explore;
 pub mod program;
 pub mod report;
 pub mod schedule;
+pub mod solver;
 pub mod trace;

@@ -32,6 +32,14 @@ pub struct Performed {
     pub failure: Option<Failure>,
 }
 
+impl Performed {
+    /// What the thread's history says of it: the result, or that it failed.
+    pub fn history_entry(&self) -> i64 {
+        let failed = self.failure.as_ref().is_some_and(|failure| failure.kind.is_fatal());
+        if failed { crate::trace::FAILED } else { self.result }
+    }
+}
+
 impl<'s, S: Subject> Machine<'s, S> {
     /// A machine under these rules.
     pub fn new(subject: &'s S, rules: Rules) -> Machine<'s, S> {
@@ -74,7 +82,23 @@ impl<'s, S: Subject> Machine<'s, S> {
         forwarded.unwrap_or_else(|| state.shared.read(loc))
     }
 
-    fn operation_steps(&self, state: &State<S::Thread>, thread: ThreadId, steps: &mut Vec<Step>) {
+    /// Whether a step is possible.
+    pub fn can_take(&self, state: &State<S::Thread>, step: Step) -> bool {
+        let mut steps = Vec::new();
+        match step.action {
+            Action::Flush(at) => {
+                let buffer = &state.threads[step.thread.index()].buffer;
+                buffer.flushable(&self.rules).any(|free| free == at as usize)
+            }
+            _ => {
+                self.operation_steps(state, step.thread, &mut steps);
+                steps.contains(&step)
+            }
+        }
+    }
+
+    /// Adds to `steps` the ways in which a thread's next operation can be performed.
+    pub fn operation_steps(&self, state: &State<S::Thread>, thread: ThreadId, steps: &mut Vec<Step>) {
         let this = &state.threads[thread.index()];
         if this.status != Status::Running || self.is_awaiting(state, thread) {
             return;

@@ -165,7 +165,7 @@ impl<'a> Search<'a> {
         let (shared, thread) = (state.shared.clone(), state.threads[index].clone());
         let performed = self.machine.apply(state, step);
         if let Some(failure) = &performed.failure {
-            self.judge.failed(&thread, failure, || {
+            self.judge.failed(thread.key, &thread.local, failure, || {
                 let mut path = self.visited.path(at);
                 path.push(step);
                 path
@@ -178,7 +178,7 @@ impl<'a> Search<'a> {
             next.extend_from_slice(&row[1 + n_threads..]);
             next.resize(first + state.threads.len(), 0);
             if !matches!(step.action, Action::Flush(_)) {
-                next[first + index] = histories.extend(next[first + index], performed.result);
+                next[first + index] = histories.extend(next[first + index], performed.history_entry());
             }
         }
         self.visited.insert(&next, at, step);

@@ -1,7 +1,7 @@
 //! Turns what a search comes across into violations and observations, each once, with the first schedule to it.
 
 use crate::execution::{
-    Blocked, Failure, Interpreter, IrThread, Machine, Operation, Rules, State, Stuck, ThreadId, ThreadKey, ThreadState,
+    Blocked, Failure, Interpreter, IrThread, Machine, Operation, Rules, State, Stuck, ThreadId, ThreadKey,
 };
 use crate::program::{Access, Loc, Program, Quantifier, Span};
 use crate::report::{FinalState, Observation, Violation, ViolationKind};
@@ -53,14 +53,15 @@ impl<'a> Judge<'a> {
     /// A thread failed in the last step of the path.
     pub(super) fn failed(
         &mut self,
-        thread: &ThreadState<IrThread>,
+        key: ThreadKey,
+        thread: &IrThread,
         failure: &Failure,
         path: impl FnOnce() -> Vec<Step>,
     ) {
         let kind = ViolationKind::Failure(failure.kind);
-        let span = self.subject.span(&thread.local);
-        let identity = (kind, vec![(thread.key, span.start)], failure.message.clone());
-        self.add(identity, failure.message.clone(), Some((self.subject.name(&thread.local), span)), path);
+        let span = self.subject.span(thread);
+        let identity = (kind, vec![(key, span.start)], failure.message.clone());
+        self.add(identity, failure.message.clone(), Some((self.subject.name(thread), span)), path);
     }
 
     /// Nothing can happen, and not because all threads have ended.

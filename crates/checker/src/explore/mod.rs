@@ -5,6 +5,8 @@
 pub mod exhaustive;
 pub mod histories;
 mod judge;
+pub mod mcr;
+mod runner;
 mod visited;
 
 use crate::execution::{Interpreter, MemoryModel, Rules, Stuck};
@@ -15,6 +17,8 @@ use crate::trace;
 /// What to check, and how far.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The engine.
+    pub engine: Engine,
     /// The memory model.
     pub memory: MemoryModel,
     /// Its rules; tests break them on purpose.
@@ -25,6 +29,15 @@ pub struct Options {
     pub count_histories: bool,
     /// Bounds.
     pub limits: Limits,
+}
+
+/// How to search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Explicit-state search: the oracle.
+    Exhaustive,
+    /// Maximal causality reduction.
+    Mcr,
 }
 
 /// Bounds on a search. A search that met one has not verified anything.
@@ -62,14 +75,17 @@ impl Options {
     /// Everything under this memory model, without bounds.
     pub fn new(memory: MemoryModel) -> Options {
         let limits = Limits { executions: u64::MAX, states: u64::MAX, events: u64::MAX };
-        Options { memory, rules: memory.rules(), all_violations: false, count_histories: false, limits }
+        Options { engine: Engine::Exhaustive, memory, rules: memory.rules(), all_violations: false, count_histories: false, limits }
     }
 }
 
-/// Checks a program with the `exhaustive` engine. Every violation has been replayed.
+/// Checks a program. Every violation has been replayed.
 pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report {
     let subject = Interpreter::new(program);
-    let mut report = exhaustive::check(&subject, options, watch);
+    let mut report = match options.engine {
+        Engine::Exhaustive => exhaustive::check(&subject, options, watch),
+        Engine::Mcr => mcr::check(&subject, options, watch),
+    };
     if let Some(why) = report.violations.iter().find_map(|violation| confirm(&subject, options, violation).err()) {
         report.stop = StopReason::Failed(why);
     }

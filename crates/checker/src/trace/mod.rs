@@ -1,5 +1,9 @@
 //! Traces: what one execution did, event by event.
 
+mod run;
+
+pub use run::{FAILED, Run, RunEvent, RunThread};
+
 use crate::execution::{
     Entry, Failure, Interpreter, IrThread, Machine, Operation, Rules, State, Stuck, ThreadId, ThreadKey,
 };

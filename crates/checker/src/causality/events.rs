@@ -1,0 +1,123 @@
+//! Events: literals, nodes, program order, forks and joins.
+
+use super::order::Commits;
+use super::{Causality, Event, Thread, WriteInfo};
+use crate::execution::{FailureKind, MemoryModel, Operation};
+use crate::trace::{Run, RunEvent};
+
+impl Causality {
+    pub(super) fn add_events(&mut self, run: &Run, memory: MemoryModel) {
+        for (index, thread) in run.threads.iter().enumerate() {
+            let chain = self.problem.chain();
+            let mut commits = Commits::new(memory);
+            let start = self.events.len();
+            self.threads.push(Thread {
+                key: thread.key,
+                events: start..start,
+                n_performed: thread.events.len(),
+                fork: None,
+                deviates_before: Vec::new(),
+            });
+            for (event, performed) in
+                thread.events.iter().map(|event| (event, true)).chain(thread.pending.iter().map(|event| (event, false)))
+            {
+                self.add_event(index, chain, &mut commits, event, performed);
+            }
+            self.threads[index].events.end = self.events.len();
+        }
+    }
+
+    fn add_event(&mut self, thread: usize, chain: u32, commits: &mut Commits, event: &RunEvent, performed: bool) {
+        let same = performed.then(|| self.problem.var());
+        let issue = self.problem.node(chain, same.into_iter().collect(), event.at);
+        let at = self.events.len();
+        if let (Some(same), true) = (same, at > self.threads[thread].events.start)
+            && let Some(before) = self.events[at - 1].same
+        {
+            self.problem.clause([!same, before]);
+        }
+        commits.issue(&mut self.problem, &event.operation, issue);
+        let mut added = Event {
+            thread,
+            operation: event.operation.clone(),
+            result: event.result,
+            awaiting: event.awaiting.clone(),
+            hit_freed: event.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::UseAfterFree),
+            span: event.span,
+            same,
+            others: Vec::new(),
+            issue,
+            commit: None,
+            write: None,
+        };
+        if let (Some((loc, value)), Some(same)) = (event.written, same) {
+            added.commit = event.buffered.then(|| commits.commit(&mut self.problem, issue, loc));
+            let cell = self.cell(loc);
+            added.write = Some(self.problem.write(cell, added.commit.unwrap_or(issue), same));
+            self.writes.push(WriteInfo { event: at, value, deviant: false });
+        }
+        self.events.push(added);
+    }
+
+    pub(super) fn add_forks_and_joins(&mut self) {
+        for event in 0..self.events.len() {
+            if let Operation::Fork { child } = self.events[event].operation
+                && let Some(child) = self.threads.iter().position(|thread| thread.key == child)
+                && self.events[event].same.is_some()
+            {
+                self.threads[child].fork = Some(event);
+                let first = self.threads[child].events.start;
+                self.problem.edges.push((self.events[event].issue, self.events[first].issue));
+                if let (Some(first), Some(fork)) = (self.events[first].same, self.events[event].same) {
+                    self.problem.clause([!first, fork]);
+                }
+            }
+        }
+        for event in 0..self.events.len() {
+            match self.events[event].operation {
+                Operation::Join { thread } => self.add_join(event, &|other| other.key == thread),
+                Operation::JoinAll => self.add_join(event, &|_| true),
+                Operation::Choose { low, high } => self.add_choices(event, low, high),
+                _ => {}
+            }
+        }
+    }
+
+    /// The event waits for the ends of these threads.
+    fn add_join(&mut self, event: usize, joined: &dyn Fn(&Thread) -> bool) {
+        let this = self.events[event].thread;
+        if self.events[event].same.is_none() {
+            self.other(event, 0);
+        }
+        for thread in (0..self.threads.len()).filter(|&thread| thread != this) {
+            if !joined(&self.threads[thread]) {
+                continue;
+            }
+            match self.end_of(thread) {
+                Some(end) => {
+                    self.problem.edges.push((self.events[end].issue, self.events[event].issue));
+                    let ended = self.events[end].same.expect("ends are performed");
+                    self.require(event, &[ended]);
+                }
+                None => self.require(event, &[]),
+            }
+        }
+    }
+
+    /// The event by which the thread ended, if it did.
+    pub(super) fn end_of(&self, thread: usize) -> Option<usize> {
+        let thread = &self.threads[thread];
+        let last = thread.events.start + thread.n_performed.checked_sub(1)?;
+        (self.events[last].operation == Operation::End).then_some(last)
+    }
+
+    fn add_choices(&mut self, event: usize, low: i64, high: i64) {
+        let result = self.events[event].result;
+        let others: Vec<_> = (low..high).filter(|&value| value != result).map(|v| self.other(event, v)).collect();
+        for (at, &first) in others.iter().enumerate() {
+            for &second in &others[at + 1..] {
+                self.problem.clause([!first, !second]);
+            }
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! What can be asked about a run: each goal is a literal, assumed when the question is put.
+
+use super::Causality;
+use crate::execution::{Operation, ThreadKey};
+use crate::program::{Access, Loc, LockMode};
+use crate::solver::Lit;
+use std::collections::BTreeMap;
+
+/// The questions.
+#[derive(Default)]
+pub struct Goals {
+    /// Some thread deviates.
+    pub deviate: Option<Lit>,
+    /// Nothing can happen any more, and not every thread got as far as in the run. Nothing if no thread ever blocks.
+    pub stuck: Option<Lit>,
+    /// Two threads are about to access a plain cell: the literal, and the two events.
+    pub races: Vec<(Lit, [usize; 2])>,
+    /// All threads end as in the run.
+    pub finish: Option<Lit>,
+    /// For locations that can end with different values: "the final value is this".
+    pub finals: BTreeMap<Loc, Vec<(i64, Lit)>>,
+}
+
+impl Causality {
+    pub(super) fn add_goals(&mut self, initial: &dyn Fn(Loc) -> i64) {
+        self.add_deviations();
+        let at_end = self.problem.var();
+        let last = self.problem.last_node(at_end);
+        self.add_stuck(at_end, last, initial);
+        self.add_races();
+        self.add_finish(at_end, last, initial);
+    }
+
+    /// For every position of a thread, a literal that implies that the thread deviates before it.
+    fn add_deviations(&mut self) {
+        let mut all = Vec::new();
+        for thread in 0..self.threads.len() {
+            let mut before: Option<Lit> = None;
+            let mut literals = Vec::new();
+            for event in self.threads[thread].events.clone() {
+                let lit = self.problem.var();
+                let mut clause = vec![!lit];
+                clause.extend(before);
+                if event > self.threads[thread].events.start {
+                    clause.extend(self.events[event - 1].others.iter().map(|other| other.1));
+                }
+                self.problem.clause(clause);
+                literals.push(lit);
+                before = Some(lit);
+                all.extend(self.events[event].others.iter().map(|other| other.1));
+            }
+            self.threads[thread].deviates_before = literals;
+        }
+        if !all.is_empty() {
+            let goal = self.problem.var();
+            self.problem.clause([&[!goal], all.as_slice()].concat());
+            self.goals.deviate = Some(goal);
+        }
+    }
+
+    /// A clause that is true of the configurations that are *not* the beginning of another execution, whose histories are these.
+    pub fn not_covered_by(&self, histories: &dyn Fn(ThreadKey) -> Option<Vec<i64>>) -> Vec<Lit> {
+        let mut clause = Vec::new();
+        for thread in &self.threads {
+            let history = histories(thread.key).unwrap_or_default();
+            let performed = &self.events[thread.events.start..thread.events.start + thread.n_performed];
+            let agreed = performed.iter().zip(&history).take_while(|(event, result)| event.result == **result).count();
+            let Some(event) = self.events[thread.events.clone()].get(agreed) else {
+                // It covers the thread's whole part of the run, and everything that deviates from it.
+                clause.extend(self.deviates_up_to(thread));
+                continue;
+            };
+            clause.extend(event.same);
+            clause.push(thread.deviates_before[agreed]);
+            let next = history.get(agreed);
+            clause.extend(event.others.iter().filter(|other| Some(&other.0) != next).map(|other| other.1));
+        }
+        clause
+    }
+
+    /// Literals that together say that the thread deviates at all.
+    fn deviates_up_to<'a>(&'a self, thread: &'a super::Thread) -> impl Iterator<Item = Lit> + 'a {
+        let last = self.events[thread.events.clone()].last();
+        let at_last = last.into_iter().flat_map(|event| event.others.iter().map(|other| other.1));
+        thread.deviates_before.last().copied().into_iter().chain(at_last)
+    }
+
+    /// Nothing can happen any more: every thread is at its end or at something that blocks for good.
+    fn add_stuck(&mut self, at_end: Lit, last: u32, initial: &dyn Fn(Loc) -> i64) {
+        let blocks = |operation: &Operation| matches!(operation, Operation::Lock { .. } | Operation::Reacquire { .. });
+        if !self.events.iter().any(|event| blocks(&event.operation) || !event.awaiting.is_empty()) {
+            return;
+        }
+        let goal = self.problem.var();
+        self.problem.clause([!goal, at_end]);
+        let mut looks = BTreeMap::new();
+        let mut incomplete = vec![!goal];
+        for thread in 0..self.threads.len() {
+            let events = self.threads[thread].events.clone();
+            for event in events.clone() {
+                let mut clause = vec![!goal];
+                clause.extend(self.before(event).map(|before| !before));
+                clause.extend(self.events[event].same);
+                let others: Vec<Lit> = self.events[event].others.iter().map(|other| other.1).collect();
+                for other in others {
+                    self.problem.clause([!goal, !other]);
+                }
+                if let Some(blocked) = self.blocked(event, last, &mut looks, initial) {
+                    clause.push(blocked);
+                }
+                self.problem.clause(clause);
+            }
+            let performed = self.threads[thread].n_performed;
+            incomplete.extend(performed.checked_sub(1).and_then(|at| self.events[events.start + at].same).map(|l| !l));
+        }
+        self.problem.clause(incomplete);
+        self.goals.stuck = Some(goal);
+    }
+
+    /// A literal that says that the event, if it is its thread's next, can never happen. Nothing if it always can.
+    fn blocked(
+        &mut self,
+        event: usize,
+        last: u32,
+        looks: &mut BTreeMap<(Loc, i64), Vec<Lit>>,
+        initial: &dyn Fn(Loc) -> i64,
+    ) -> Option<Lit> {
+        let thread = self.events[event].thread;
+        let mut reasons: Vec<Lit> = match self.events[event].operation {
+            Operation::Lock { lock, mode } => self.held_at_end(lock, mode, event),
+            Operation::Reacquire { lock, .. } => {
+                let mut reasons = self.held_at_end(lock, LockMode::Exclusive, event);
+                reasons.extend(self.never_notified(event));
+                reasons
+            }
+            Operation::Join { thread } => self.not_ended(|this, other| this.threads[other].key == thread),
+            Operation::JoinAll => self.not_ended(|_, other| other != thread),
+            _ => Vec::new(),
+        };
+        if !self.events[event].awaiting.is_empty() {
+            reasons.push(self.unchanged(event, last, looks, initial));
+        }
+        if reasons.is_empty() {
+            return None;
+        }
+        let blocked = self.problem.var();
+        self.problem.clause([&[!blocked], reasons.as_slice()].concat());
+        Some(blocked)
+    }
+
+    /// Literals each of which says that one of the threads has not ended.
+    fn not_ended(&mut self, which: impl Fn(&Causality, usize) -> bool) -> Vec<Lit> {
+        let threads: Vec<usize> = (0..self.threads.len()).filter(|&thread| which(self, thread)).collect();
+        let not_ended = threads.into_iter().map(|thread| match self.end_of(thread) {
+            Some(end) => !self.events[end].same.expect("ends are performed"),
+            // It never ends: a literal that nothing contradicts.
+            None => self.problem.var(),
+        });
+        not_ended.collect()
+    }
+
+    /// A literal that says that all the cells which the event awaits keep the values that they had.
+    fn unchanged(
+        &mut self,
+        event: usize,
+        last: u32,
+        looks: &mut BTreeMap<(Loc, i64), Vec<Lit>>,
+        initial: &dyn Fn(Loc) -> i64,
+    ) -> Lit {
+        let unchanged = self.problem.var();
+        for (loc, value) in self.events[event].awaiting.clone() {
+            let values = self.final_values(loc, initial);
+            let same: Vec<_> = values.into_iter().filter(|seen| seen.1 == value).collect();
+            let look = looks.entry((loc, value)).or_insert_with(|| self.look(last, loc, None, &same)).clone();
+            self.problem.clause([&[!unchanged], look.as_slice()].concat());
+        }
+        unchanged
+    }
+
+    /// A clause that is true of every stuck configuration but the one with these histories. Nothing if they are not part of the run.
+    pub fn not_stuck_as(&self, histories: &dyn Fn(ThreadKey) -> Option<Vec<i64>>) -> Option<Vec<Lit>> {
+        let mut clause = Vec::new();
+        for thread in &self.threads {
+            let history = histories(thread.key).unwrap_or_default();
+            let events = &self.events[thread.events.clone()];
+            let agrees = history.len() <= thread.n_performed
+                && history.iter().zip(events).all(|(result, event)| *result == event.result);
+            if !agrees {
+                return None;
+            }
+            clause.extend(events.get(history.len()).and_then(|next| next.same));
+            let last = history.len().checked_sub(1).and_then(|last| events[last].same);
+            clause.extend(last.map(|last| !last));
+        }
+        Some(clause)
+    }
+
+    /// Pairs of events that race if both can be next.
+    fn add_races(&mut self) {
+        let accesses: Vec<_> = (0..self.events.len()).filter_map(|event| self.access(event)).collect();
+        for (at, &(first, loc, writes, plain)) in accesses.iter().enumerate() {
+            for &(second, other_loc, other_writes, other_plain) in &accesses[at + 1..] {
+                let other_thread = self.events[first].thread != self.events[second].thread;
+                if loc == other_loc && other_thread && (writes || other_writes) && (plain || other_plain) {
+                    let lit = self.both_next(first, second);
+                    self.goals.races.push((lit, [first, second]));
+                }
+            }
+        }
+    }
+
+    fn access(&self, event: usize) -> Option<(usize, Loc, bool, bool)> {
+        match self.events[event].operation {
+            Operation::Read { loc, access: Access::Plain, .. } => Some((event, loc, false, true)),
+            Operation::Write { loc, access: Access::Plain, .. } => Some((event, loc, true, true)),
+            Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => Some((event, loc, true, false)),
+            _ => None,
+        }
+    }
+
+    fn both_next(&mut self, first: usize, second: usize) -> Lit {
+        let lit = self.problem.var();
+        for event in [first, second] {
+            if let Some(before) = self.before(event) {
+                self.problem.clause([!lit, before]);
+            }
+            for happens in self.happens(event).collect::<Vec<_>>() {
+                self.problem.clause([!lit, !happens]);
+            }
+        }
+        lit
+    }
+
+    /// Keys and places of the two events of a race.
+    pub fn race_places(&self, race: usize) -> [(ThreadKey, u32); 2] {
+        self.goals.races[race].1.map(|event| {
+            let event = &self.events[event];
+            (self.threads[event.thread].key, event.span.start)
+        })
+    }
+
+    /// All threads end as in the run; which values are left depends on the order of writes.
+    fn add_finish(&mut self, at_end: Lit, last: u32, initial: &dyn Fn(Loc) -> i64) {
+        if (0..self.threads.len()).any(|thread| self.end_of(thread).is_none()) {
+            return;
+        }
+        let goal = self.problem.var();
+        self.problem.clause([!goal, at_end]);
+        for thread in 0..self.threads.len() {
+            let end = self.end_of(thread).and_then(|end| self.events[end].same).expect("all threads have ended");
+            self.problem.clause([!goal, end]);
+        }
+        for loc in self.cells.clone() {
+            self.add_final(goal, last, loc, initial);
+        }
+        self.goals.finish = Some(goal);
+    }
+
+    fn add_final(&mut self, goal: Lit, last: u32, loc: Loc, initial: &dyn Fn(Loc) -> i64) {
+        // Only a thread's last write to the location can be the last of all.
+        let mut candidates: BTreeMap<usize, (Option<u32>, i64)> = BTreeMap::new();
+        for (write, value) in self.final_values(loc, initial) {
+            if let Some(id) = write {
+                candidates.insert(self.events[self.writes[id as usize].event].thread, (write, value));
+            }
+        }
+        let candidates: Vec<_> = candidates.into_values().collect();
+        let Some(&(_, first)) = candidates.first() else { return };
+        if candidates.iter().all(|candidate| candidate.1 == first) {
+            return;
+        }
+        let looks = self.look(last, loc, None, &candidates);
+        self.problem.clause([&[!goal], looks.as_slice()].concat());
+        let mut by_value: BTreeMap<i64, Vec<Lit>> = BTreeMap::new();
+        for (&(_, value), look) in candidates.iter().zip(looks) {
+            by_value.entry(value).or_default().push(look);
+        }
+        let mut finals = Vec::new();
+        for (value, looks) in by_value {
+            let is = self.problem.var();
+            for look in looks {
+                self.problem.clause([!look, is]);
+            }
+            finals.push((value, is));
+        }
+        self.goals.finals.insert(loc, finals);
+    }
+}

@@ -1,0 +1,158 @@
+//! Locks: critical sections exclude one another.
+
+use super::Causality;
+use crate::execution::Operation;
+use crate::program::LockMode;
+use crate::solver::Lit;
+
+/// From taking a lock to giving it back.
+pub(super) struct Section {
+    pub(super) lock: u32,
+    mode: LockMode,
+    acquire: usize,
+    /// By which literals it is taken: a try-lock may fail.
+    taken: Vec<Lit>,
+    release: Option<usize>,
+}
+
+impl Causality {
+    pub(super) fn add_locks(&mut self) {
+        for thread in 0..self.threads.len() {
+            for event in self.threads[thread].events.clone() {
+                self.add_lock_event(event);
+            }
+        }
+        for first in 0..self.sections.len() {
+            for second in 0..first {
+                self.exclude(second, first);
+            }
+        }
+        for event in 0..self.events.len() {
+            if let Operation::TryLock { lock, mode } = self.events[event].operation {
+                self.add_failed_try(event, lock, mode);
+            }
+        }
+    }
+
+    fn add_lock_event(&mut self, event: usize) {
+        let this = &self.events[event];
+        match this.operation {
+            Operation::Lock { lock, mode } => {
+                if this.same.is_none() {
+                    self.other(event, 0);
+                }
+                let taken = self.happens(event).collect();
+                self.sections.push(Section { lock, mode, acquire: event, taken, release: None });
+            }
+            Operation::Reacquire { lock, .. } => {
+                if this.same.is_none() {
+                    self.other(event, 0);
+                }
+                let taken = self.happens(event).collect();
+                let mode = LockMode::Exclusive;
+                self.sections.push(Section { lock, mode, acquire: event, taken, release: None });
+            }
+            Operation::TryLock { lock, mode } => {
+                let taken = match (this.same, this.result) {
+                    (Some(same), 1) => same,
+                    _ => self.other(event, 1),
+                };
+                self.sections.push(Section { lock, mode, acquire: event, taken: vec![taken], release: None });
+            }
+            Operation::Unlock { lock, mode } => self.release(event, lock, mode),
+            Operation::Wait { lock, .. } => self.release(event, lock, LockMode::Exclusive),
+            _ => {}
+        }
+    }
+
+    /// The event gives back what its thread took last. An unlock that fails gives nothing back.
+    fn release(&mut self, event: usize, lock: u32, mode: LockMode) {
+        if self.events[event].same.is_none() {
+            return;
+        }
+        let thread = self.events[event].thread;
+        let events = &self.events;
+        let took = |section: &&mut Section| {
+            (section.lock, section.mode) == (lock, mode)
+                && section.release.is_none()
+                && events[section.acquire].thread == thread
+                // A deviation is the last thing that its thread does.
+                && section.taken.iter().any(|&lit| Some(lit) == events[section.acquire].same)
+        };
+        let section = self.sections.iter_mut().filter(took).next_back();
+        if let Some(section) = section.filter(|_| self.events[event].result == 0) {
+            section.release = Some(event);
+        }
+    }
+
+    /// If both sections happen, one is over before the other begins.
+    fn exclude(&mut self, first: usize, second: usize) {
+        let (a, b) = (&self.sections[first], &self.sections[second]);
+        if a.lock != b.lock || (a.mode == LockMode::Shared && b.mode == LockMode::Shared) {
+            return;
+        }
+        let (taken_a, taken_b) = (a.taken.clone(), b.taken.clone());
+        let orders: Vec<Lit> =
+            [self.over_before(first, second), self.over_before(second, first)].into_iter().flatten().collect();
+        for &a in &taken_a {
+            for &b in &taken_b {
+                self.problem.clause([&[!a, !b], orders.as_slice()].concat());
+            }
+        }
+    }
+
+    /// A literal that says that the first section is over before the second begins, if it ever is.
+    fn over_before(&mut self, first: usize, second: usize) -> Option<Lit> {
+        let release = self.sections[first].release?;
+        let acquire = self.sections[second].acquire;
+        let lit = self.problem.before(self.events[release].issue, self.events[acquire].issue);
+        let released = self.events[release].same.expect("releases are performed");
+        self.problem.clause([!lit, released]);
+        Some(lit)
+    }
+
+    /// A try-lock fails only while somebody holds the lock.
+    fn add_failed_try(&mut self, event: usize, lock: u32, mode: LockMode) {
+        let fails = match (self.events[event].same, self.events[event].result) {
+            (Some(same), 0) => same,
+            _ => self.other(event, 0),
+        };
+        let mut held = vec![!fails];
+        for section in 0..self.sections.len() {
+            let other = &self.sections[section];
+            let conflicts = mode == LockMode::Exclusive || other.mode == LockMode::Exclusive;
+            if other.lock != lock || !conflicts || other.acquire == event {
+                continue;
+            }
+            let (taken, release) = (other.taken.clone(), other.release);
+            let (acquire, try_lock) = (self.events[other.acquire].issue, self.events[event].issue);
+            let during = self.problem.before(acquire, try_lock);
+            self.problem.clause([&[!during], taken.as_slice()].concat());
+            if let Some(release) = release {
+                self.problem.conditional.push((during, try_lock, self.events[release].issue));
+            }
+            held.push(during);
+        }
+        self.problem.clause(held);
+    }
+
+    /// Literals each of which says that somebody holds the lock when nothing can happen any more.
+    pub(super) fn held_at_end(&mut self, lock: u32, mode: LockMode, by_other_than: usize) -> Vec<Lit> {
+        let mut held = Vec::new();
+        for section in 0..self.sections.len() {
+            let other = &self.sections[section];
+            let conflicts = mode == LockMode::Exclusive || other.mode == LockMode::Exclusive;
+            if other.lock != lock || !conflicts || other.acquire == by_other_than {
+                continue;
+            }
+            let (taken, release) = (other.taken.clone(), other.release);
+            let lit = self.problem.var();
+            self.problem.clause([&[!lit], taken.as_slice()].concat());
+            if let Some(released) = release.and_then(|release| self.events[release].same) {
+                self.problem.clause([!lit, !released]);
+            }
+            held.push(lit);
+        }
+        held
+    }
+}

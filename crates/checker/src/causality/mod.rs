@@ -1,0 +1,156 @@
+//! Causality: from one run, the constraints of every execution that must be possible too.
+//!
+//! Definition (maximal causality, after Huang, PLDI 2015). A *configuration* of a run says how much of its own history in that run each thread
+//! repeats, and lets a thread take one further step with another result: a *deviation*. Threads are
+//! deterministic, so as long as a thread's results are the same it does the same. A configuration is possible iff its operations can be
+//! ordered such that the memory model's rules hold, locks exclude, forks, joins and condition
+//! variables work, and every read returns its value from *some* write of that value. That is exactly what the [`Problem`] made here asks, so its
+//! solutions are the possible configurations, neither more nor fewer.
+//!
+//! Files: `order.rs` the memory models, `events.rs` one event at a time, `reads.rs` what reads can see, `locks.rs`, `condvars.rs`, `goals.rs` what
+//! can be asked, `prediction.rs` from a solution to a schedule.
+
+mod condvars;
+mod events;
+mod goals;
+mod locks;
+mod order;
+mod prediction;
+mod reads;
+
+pub use goals::Goals;
+pub use prediction::{Predicted, PredictedStep, Prediction};
+
+use crate::execution::{MemoryModel, Operation, ThreadKey};
+use crate::program::{Loc, Span};
+use crate::solver::{Lit, Node, Problem, WriteId};
+use crate::trace::Run;
+
+/// The constraints that follow from a run.
+pub struct Causality {
+    /// For the solver.
+    pub problem: Problem,
+    /// The run's threads in order of creation.
+    pub threads: Vec<Thread>,
+    events: Vec<Event>,
+    writes: Vec<WriteInfo>,
+    waits: Vec<condvars::Wait>,
+    notified: Vec<condvars::Notified>,
+    sections: Vec<locks::Section>,
+    /// Literals that say what can be asked.
+    pub goals: Goals,
+    cells: Vec<Loc>,
+}
+
+/// A thread of the run.
+pub struct Thread {
+    /// Its name in every execution.
+    pub key: ThreadKey,
+    /// Its events: indices, in program order. The last one may be pending.
+    events: std::ops::Range<usize>,
+    /// How many of them were performed.
+    n_performed: usize,
+    /// The fork that started it, unless it ran from the start.
+    fork: Option<usize>,
+    /// For every position, a literal that implies a deviation at an earlier one.
+    deviates_before: Vec<Lit>,
+}
+
+/// An event of the run, as the problem sees it.
+struct Event {
+    thread: usize,
+    operation: Operation,
+    result: i64,
+    awaiting: Vec<(Loc, i64)>,
+    /// The thread failed here because the block it uses had been freed.
+    hit_freed: bool,
+    span: Span,
+    /// It happens with the result of the run. Nothing if it was only pending.
+    same: Option<Lit>,
+    /// It happens with another result.
+    others: Vec<(i64, Lit)>,
+    issue: Node,
+    commit: Option<Node>,
+    write: Option<WriteId>,
+}
+
+/// What is known of a write beside what the solver needs.
+#[derive(Clone, Copy)]
+struct WriteInfo {
+    event: usize,
+    value: i64,
+    /// It belongs to a deviation: nobody can see it.
+    deviant: bool,
+}
+
+impl Causality {
+    /// The constraints that follow from a run under a memory model. `initial` gives the value of a cell before anything ran.
+    pub fn of(run: &Run, memory: MemoryModel, initial: &dyn Fn(Loc) -> i64) -> Causality {
+        let mut causality = Causality {
+            problem: Problem::default(),
+            threads: Vec::new(),
+            events: Vec::new(),
+            writes: Vec::new(),
+            waits: Vec::new(),
+            notified: Vec::new(),
+            sections: Vec::new(),
+            goals: Goals::default(),
+            cells: Vec::new(),
+        };
+        causality.add_events(run, memory);
+        causality.add_forks_and_joins();
+        causality.add_reads(initial);
+        causality.add_frees();
+        causality.add_locks();
+        causality.add_condvars();
+        causality.add_goals(initial);
+        causality
+    }
+
+    /// A new literal for "the event happens with this other result".
+    fn other(&mut self, event: usize, result: i64) -> Lit {
+        if let Some(&(_, lit)) = self.events[event].others.iter().find(|other| other.0 == result) {
+            return lit;
+        }
+        let lit = self.problem.var();
+        let node = self.events[event].issue;
+        self.problem.nodes[node as usize].active.push(lit);
+        if let Some(before) = self.before(event) {
+            self.problem.clause([!lit, before]);
+        }
+        if let Some(same) = self.events[event].same {
+            self.problem.clause([!lit, !same]);
+        }
+        self.events[event].others.push((result, lit));
+        lit
+    }
+
+    /// The literal without which the event cannot happen: its predecessor in the thread, or the fork.
+    fn before(&self, event: usize) -> Option<Lit> {
+        let thread = &self.threads[self.events[event].thread];
+        let before = if event > thread.events.start { Some(event - 1) } else { thread.fork };
+        before.map(|before| self.events[before].same.expect("only the last event is pending"))
+    }
+
+    /// All literals by which the event happens.
+    fn happens(&self, event: usize) -> impl Iterator<Item = Lit> {
+        let event = &self.events[event];
+        event.same.into_iter().chain(event.others.iter().map(|other| other.1))
+    }
+
+    /// Adds, for each way in which the event happens, that one of these must hold.
+    fn require(&mut self, event: usize, one_of: &[Lit]) {
+        for lit in self.happens(event).collect::<Vec<_>>() {
+            self.problem.clause([&[!lit], one_of].concat());
+        }
+    }
+
+    /// The number of a location among the problem's cells.
+    fn cell(&mut self, loc: Loc) -> u32 {
+        let at = self.cells.iter().position(|&known| known == loc).unwrap_or_else(|| {
+            self.cells.push(loc);
+            self.cells.len() - 1
+        });
+        at as u32
+    }
+}

@@ -1,0 +1,218 @@
+//! What reads can see: sources, awaits, and blocks that have been freed.
+
+use super::{Causality, WriteInfo};
+use crate::execution::Operation;
+use crate::program::Loc;
+use crate::solver::{Lit, Node, WriteId};
+use crate::trace::FAILED;
+use std::collections::BTreeMap;
+
+/// The writes that somebody can see, by location.
+type Visible = BTreeMap<Loc, Vec<WriteId>>;
+
+impl Causality {
+    pub(super) fn add_reads(&mut self, initial: &dyn Fn(Loc) -> i64) {
+        let mut visible: Visible = BTreeMap::new();
+        for (id, write) in self.problem.writes.iter().enumerate() {
+            visible.entry(self.cells[write.cell as usize]).or_default().push(id as WriteId);
+        }
+        for thread in 0..self.threads.len() {
+            let mut own: BTreeMap<Loc, WriteId> = BTreeMap::new();
+            for event in self.threads[thread].events.clone() {
+                let seen = self.reads_of(event).map(|loc| {
+                    let others = self.visible_values(&visible, event, loc, own.get(&loc), initial);
+                    self.add_read(event, loc, own.get(&loc).copied(), &others);
+                    loc
+                });
+                self.add_await(event, seen, &visible, &own, initial);
+                if let Some(write) = self.events[event].write {
+                    own.insert(self.cells[self.problem.writes[write as usize].cell as usize], write);
+                }
+            }
+        }
+    }
+
+    /// The location that the event reads, if reading is what it does.
+    fn reads_of(&self, event: usize) -> Option<Loc> {
+        let event = &self.events[event];
+        let reads = matches!(event.operation, Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. });
+        event.operation.loc().filter(|_| reads)
+    }
+
+    /// Every write that the event could see in the location, with its value: `None` is the initial value.
+    fn visible_values(
+        &self,
+        visible: &Visible,
+        event: usize,
+        loc: Loc,
+        own: Option<&WriteId>,
+        initial: &dyn Fn(Loc) -> i64,
+    ) -> Vec<(Option<WriteId>, i64)> {
+        let thread = self.events[event].thread;
+        let writes = visible.get(&loc).into_iter().flatten().copied();
+        let of_others = writes.filter(|&w| self.events[self.writes[w as usize].event].thread != thread);
+        let mut values: Vec<_> =
+            of_others.chain(own.copied()).map(|w| (Some(w), self.writes[w as usize].value)).collect();
+        if own.is_none() {
+            values.push((None, initial(loc)));
+        }
+        values
+    }
+
+    /// The event reads the location: with the result of the run, or with any other value that can be there.
+    fn add_read(&mut self, event: usize, loc: Loc, own: Option<WriteId>, values: &[(Option<WriteId>, i64)]) {
+        let cell = self.cell(loc);
+        let (node, result) = (self.events[event].issue, self.events[event].result);
+        let read = self.problem.read(cell, node);
+        let mut by_value: BTreeMap<i64, Vec<Lit>> = BTreeMap::new();
+        for &(write, value) in values {
+            let source = self.add_source(read, write, own);
+            by_value.entry(value).or_default().push(source);
+        }
+        let same = self.events[event].same.filter(|_| !self.events[event].hit_freed);
+        if let Some(same) = same {
+            let sources = by_value.remove(&result).unwrap_or_default();
+            self.choose_source(same, &sources);
+        }
+        for (value, sources) in by_value {
+            let other = self.other(event, value);
+            self.choose_source(other, &sources);
+            self.add_deviant_write(event, cell, value, other);
+        }
+    }
+
+    /// `reason` holds iff one of the sources does (more than one cannot).
+    fn choose_source(&mut self, reason: Lit, sources: &[Lit]) {
+        self.problem.clause([&[!reason], sources].concat());
+        for &source in sources {
+            self.problem.clause([!source, reason]);
+        }
+    }
+
+    fn add_source(&mut self, read: u32, write: Option<WriteId>, own: Option<WriteId>) -> Lit {
+        let is_own = write.is_some() && write == own;
+        let source = self.problem.source(read, write, is_own);
+        if let Some(write) = write {
+            let seen = self.problem.writes[write as usize];
+            self.problem.clause([!source, seen.active]);
+            // What the thread wrote itself is visible to it from the start, so what it sees of others came later.
+            if let Some(own) = own.filter(|_| !is_own) {
+                let own = self.problem.writes[own as usize].node;
+                self.problem.conditional.push((source, own, seen.node));
+            }
+        }
+        source
+    }
+
+    /// A read-modify-write that reads another value writes another value.
+    fn add_deviant_write(&mut self, event: usize, cell: u32, value: i64, other: Lit) {
+        let written = match self.events[event].operation {
+            Operation::Rmw { op, operand, .. } => op.apply(value, operand),
+            Operation::Cas { expected, desired, .. } if value == expected => desired,
+            _ => return,
+        };
+        self.problem.write(cell, self.events[event].issue, other);
+        self.writes.push(WriteInfo { event, value: written, deviant: true });
+    }
+
+    /// A spinning thread goes on only when one of the cells that it looks at shows another value.
+    fn add_await(
+        &mut self,
+        event: usize,
+        seen: Option<Loc>,
+        visible: &Visible,
+        own: &BTreeMap<Loc, WriteId>,
+        initial: &dyn Fn(Loc) -> i64,
+    ) {
+        let awaiting = self.events[event].awaiting.clone();
+        if awaiting.is_empty() {
+            return;
+        }
+        let mut changed = Vec::new();
+        for &(loc, value) in awaiting.iter().filter(|&&(loc, _)| Some(loc) != seen) {
+            let values = self.visible_values(visible, event, loc, own.get(&loc), initial);
+            let different: Vec<_> = values.into_iter().filter(|seen| seen.1 != value).collect();
+            changed.extend(self.look(self.events[event].issue, loc, own.get(&loc).copied(), &different));
+        }
+        let own_result = awaiting.iter().filter(|&&(loc, _)| Some(loc) == seen).map(|cell| cell.1);
+        let own_result: Vec<i64> = own_result.collect();
+        let event = &self.events[event];
+        let results = event.same.map(|lit| (event.result, lit)).into_iter().chain(event.others.iter().copied());
+        let unchanged = results.filter(|(result, _)| own_result.iter().all(|value| value == result));
+        for (_, lit) in unchanged.collect::<Vec<_>>() {
+            self.problem.clause([&[!lit], changed.as_slice()].concat());
+        }
+    }
+
+    /// A look at a location that is no event of its own: literals that say that one of these values is there.
+    pub(super) fn look(
+        &mut self,
+        node: Node,
+        loc: Loc,
+        own: Option<WriteId>,
+        values: &[(Option<WriteId>, i64)],
+    ) -> Vec<Lit> {
+        let cell = self.cell(loc);
+        let read = self.problem.read(cell, node);
+        values.iter().map(|&(write, _)| self.add_source(read, write, own)).collect()
+    }
+
+    /// The writes to a location and their values, for a look after everything.
+    pub(super) fn final_values(&self, loc: Loc, initial: &dyn Fn(Loc) -> i64) -> Vec<(Option<WriteId>, i64)> {
+        let Some(cell) = self.cells.iter().position(|&known| known == loc) else { return vec![(None, initial(loc))] };
+        let writes = self.problem.writes.iter().enumerate();
+        let here = writes.filter(|(id, write)| write.cell as usize == cell && !self.writes[*id].deviant);
+        let values = here.map(|(id, _)| (Some(id as WriteId), self.writes[id].value));
+        values.chain([(None, initial(loc))]).collect()
+    }
+
+    /// Accesses to a block come before it is freed, or fail.
+    pub(super) fn add_frees(&mut self) {
+        let frees: Vec<_> = (0..self.events.len())
+            .filter_map(|event| match self.events[event].operation {
+                Operation::Free { block } if self.events[event].same.is_some() => Some((event, block)),
+                _ => None,
+            })
+            .collect();
+        for event in 0..self.events.len() {
+            let block = match self.events[event].operation {
+                Operation::Free { block } => Some(block),
+                ref operation => operation.loc().and_then(Loc::block),
+            };
+            let Some(block) = block else { continue };
+            let others = frees.iter().filter(|&&(free, of)| of == block && free != event);
+            let others: Vec<usize> = others.map(|free| free.0).collect();
+            if !others.is_empty() {
+                self.add_freed(event, &others);
+            }
+        }
+    }
+
+    fn add_freed(&mut self, event: usize, frees: &[usize]) {
+        let issue = self.events[event].issue;
+        let normal: Vec<Lit> = match self.events[event].hit_freed {
+            true => self.events[event].others.iter().map(|other| other.1).collect(),
+            false => self.happens(event).collect(),
+        };
+        let fails = match self.events[event].same.filter(|_| self.events[event].hit_freed) {
+            Some(same) => same,
+            None => self.other(event, FAILED),
+        };
+        let mut freed = vec![!fails];
+        for &free in frees {
+            let (node, happens) = (self.events[free].issue, self.events[free].same.expect("it was performed"));
+            // A free that itself found the block freed does not free it.
+            if self.events[free].hit_freed {
+                continue;
+            }
+            let after = self.problem.before(node, issue);
+            self.problem.clause([!after, happens]);
+            freed.push(after);
+            let before = self.problem.before(issue, node);
+            for &lit in &normal {
+                self.problem.clause([!lit, !happens, before]);
+            }
+        }
+        self.problem.clause(freed);
+    }
+}

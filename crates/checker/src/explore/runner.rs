@@ -1,0 +1,185 @@
+//! Runs a program along a prediction and on to its end, and sees that what was predicted happens.
+
+use super::exhaustive::final_state;
+use super::judge::Judge;
+use crate::causality::{Predicted, PredictedStep, Prediction};
+use crate::execution::{Interpreter, IrThread, Machine, Operation, State, Status, Stuck, Subject, ThreadId, ThreadKey};
+use crate::report::FinalState;
+use crate::schedule::{Action, Step};
+use crate::trace::{Run, RunEvent, RunThread};
+
+/// A thread that goes on for this many operations lets another one go on, so that threads that wait for each other in loops
+/// come to an end.
+const TURN: u32 = 50;
+
+/// An execution under way.
+pub(super) struct Runner<'a, 'j> {
+    subject: &'a Interpreter<'a>,
+    machine: &'j Machine<'a, Interpreter<'a>>,
+    judge: &'j mut Judge<'a>,
+    pub(super) state: State<IrThread>,
+    threads: Vec<RunThread>,
+    pub(super) steps: Vec<Step>,
+}
+
+impl<'a, 'j> Runner<'a, 'j> {
+    pub(super) fn new(
+        subject: &'a Interpreter<'a>,
+        machine: &'j Machine<'a, Interpreter<'a>>,
+        judge: &'j mut Judge<'a>,
+    ) -> Self {
+        Runner { subject, machine, judge, state: machine.start(), threads: Vec::new(), steps: Vec::new() }
+    }
+
+    /// Follows a prediction. An error says where reality differs.
+    pub(super) fn follow(&mut self, prediction: &Prediction) -> Result<(), String> {
+        for (at, predicted) in prediction.0.iter().enumerate() {
+            let outcome = self.follow_one(predicted);
+            outcome.map_err(|why| format!("step {} of a prediction ({predicted:?}): {why}", at + 1))?;
+        }
+        Ok(())
+    }
+
+    fn follow_one(&mut self, predicted: &Predicted) -> Result<(), String> {
+        let thread = self.thread(predicted.thread).ok_or("there is no such thread")?;
+        match predicted.step {
+            PredictedStep::Commit(loc) => {
+                let buffer = &self.state.threads[thread.index()].buffer;
+                let at = buffer.entries().iter().position(|entry| entry.loc == loc);
+                let at = at.filter(|&at| buffer.flushable(&self.machine.rules).any(|free| free == at));
+                let at = at.ok_or("there is no such store to flush")?;
+                self.take(Step { thread, action: Action::Flush(at as u8) });
+            }
+            PredictedStep::Perform { result, wakes } => {
+                let wakes = wakes.map(|key| self.thread(key).ok_or("the waiting thread is not there")).transpose()?;
+                let action = self.action(thread, result, wakes);
+                let step = Step { thread, action };
+                if !self.machine.can_take(&self.state, step) {
+                    return Err("it is not possible".to_string());
+                }
+                let seen = self.take(step);
+                if seen != Some(result) {
+                    return Err(format!("the result is {seen:?}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How a thread's operation is performed so that it has this result, or wakes this thread.
+    fn action(&self, thread: ThreadId, result: i64, wakes: Option<ThreadId>) -> Action {
+        match self.subject.operation(&self.state.threads[thread.index()].local) {
+            Operation::Choose { .. } => Action::Choose(result),
+            Operation::Notify { condvar, all: false } if self.state.shared.waiters(condvar).count() > 1 => {
+                let first = || self.state.shared.waiters(condvar).next();
+                wakes.or_else(first).map_or(Action::Run, |waiter| Action::Choose(waiter.0.into()))
+            }
+            _ => Action::Run,
+        }
+    }
+
+    fn thread(&self, key: ThreadKey) -> Option<ThreadId> {
+        self.state.threads.iter().position(|thread| thread.key == key).map(|index| ThreadId(index as u16))
+    }
+
+    /// Goes on until nothing can happen, or there have been `most` steps.
+    pub(super) fn finish(&mut self, most: u64) -> Option<Stuck> {
+        let (mut current, mut turn) = (0, 0);
+        while (self.steps.len() as u64) < most {
+            let n_threads = self.state.threads.len();
+            if turn >= TURN {
+                (current, turn) = ((current + 1) % n_threads, 0);
+            }
+            let step = (0..n_threads).find_map(|offset| {
+                let thread = (current + offset) % n_threads;
+                self.step_of(ThreadId(thread as u16)).map(|step| (thread, step))
+            });
+            let Some((thread, step)) = step else { return Some(self.machine.stuck(&self.state)) };
+            turn = if thread == current { turn + 1 } else { 0 };
+            current = thread;
+            self.take(step);
+        }
+        None
+    }
+
+    /// What the thread does next if nothing says otherwise: its operation, or a flush if it waits for one.
+    fn step_of(&self, thread: ThreadId) -> Option<Step> {
+        let mut steps = Vec::new();
+        self.machine.operation_steps(&self.state, thread, &mut steps);
+        let flush = || {
+            let buffer = &self.state.threads[thread.index()].buffer;
+            let at = buffer.flushable(&self.machine.rules).next()?;
+            Some(Step { thread, action: Action::Flush(at as u8) })
+        };
+        steps.first().copied().or_else(flush)
+    }
+
+    /// Takes a step and notes it. Gives what the thread's history says of it.
+    fn take(&mut self, step: Step) -> Option<i64> {
+        let index = step.thread.index();
+        let before = self.state.threads[index].local.clone();
+        let performed = self.machine.apply(&mut self.state, step);
+        self.steps.push(step);
+        if let Some(failure) = &performed.failure {
+            self.judge.failed(self.state.threads[index].key, &before, failure, || self.steps.clone());
+        }
+        while self.threads.len() < self.state.threads.len() {
+            let key = self.state.threads[self.threads.len()].key;
+            self.threads.push(RunThread { key, events: Vec::new(), pending: None });
+        }
+        let result = performed.history_entry();
+        let operation = performed.operation?;
+        self.threads[index].events.push(RunEvent {
+            operation,
+            result,
+            written: performed.written,
+            buffered: performed.buffered,
+            awaiting: self.subject.awaiting(&before).to_vec(),
+            failure: performed.failure,
+            span: self.subject.span(&before),
+            at: self.steps.len() as u32,
+        });
+        Some(result)
+    }
+
+    /// The values that are left. Requires that every thread has ended.
+    pub(super) fn final_state(&self) -> FinalState {
+        final_state(self.subject, &self.state)
+    }
+
+    /// Reports what is wrong where the execution has come to.
+    pub(super) fn judge_end(&mut self, end: &Stuck) {
+        let steps = &self.steps;
+        match end {
+            Stuck::Finished => {
+                let final_state = final_state(self.subject, &self.state);
+                self.judge.finished(&final_state, || steps.clone());
+            }
+            _ => self.judge.stuck(&self.state, end, || steps.clone()),
+        }
+    }
+
+    /// Reports the data races that can be seen where the execution has come to.
+    pub(super) fn judge_races(&mut self) {
+        self.judge.look_for_races(&self.state, || self.steps.clone());
+    }
+
+    /// The run as it is now.
+    pub(super) fn into_run(mut self, end: Option<Stuck>) -> Run {
+        for (thread, state) in self.threads.iter_mut().zip(&self.state.threads) {
+            if state.status == Status::Running {
+                thread.pending = Some(RunEvent {
+                    operation: self.subject.operation(&state.local),
+                    result: 0,
+                    written: None,
+                    buffered: false,
+                    awaiting: self.subject.awaiting(&state.local).to_vec(),
+                    failure: None,
+                    span: self.subject.span(&state.local),
+                    at: u32::MAX - 1,
+                });
+            }
+        }
+        Run { threads: self.threads, steps: self.steps, end }
+    }
+}

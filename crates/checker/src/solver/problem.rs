@@ -1,0 +1,177 @@
+//! Problems: clauses, and nodes that must be put in a total order.
+//!
+//! Definition. Given an assignment of the variables, some nodes are *active*. The problem is solved by an assignment that satisfies the
+//! clauses together with a total order `<` of the active nodes such that
+//! 1. each chain is in order, and `a < b` for every edge whose condition (if any) is true;
+//! 2. for every source `(r, w)` that is true (read `r` sees write `w`, both of one cell, or the cell's initial value):
+//!    `w < r` unless `w` is the reader's *own* (it may see it early), and every other active write `v` to the cell has
+//!    `v < w` or `r < v`; with the initial value, `r < v`;
+//! 3. a *last* read comes after everything.
+//!
+//! Nothing here knows of threads, events or programs.
+
+/// A Boolean variable or its negation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Lit(pub(super) u32);
+
+/// Something to be put in order.
+pub type Node = u32;
+
+/// An index into [`Problem::writes`].
+pub type WriteId = u32;
+
+/// An index into [`Problem::reads`].
+pub type ReadId = u32;
+
+/// Clauses and an ordering problem over the same variables.
+#[derive(Clone, Debug, Default)]
+pub struct Problem {
+    /// How many variables there are.
+    pub n_vars: u32,
+    /// Each is a disjunction.
+    pub clauses: Vec<Vec<Lit>>,
+    /// Nodes by chain, in order. Active nodes of a chain come before inactive ones.
+    pub chains: Vec<Vec<Node>>,
+    /// For each node, its chain, its place there, and the literals any of which makes it active.
+    pub nodes: Vec<NodeInfo>,
+    /// Orders that always hold between active nodes.
+    pub edges: Vec<(Node, Node)>,
+    /// Orders that hold when a literal is true. The literal implies that the first node is active.
+    pub conditional: Vec<(Lit, Node, Node)>,
+    /// Writes to cells.
+    pub writes: Vec<Write>,
+    /// Reads of cells.
+    pub reads: Vec<Read>,
+    /// What reads can see.
+    pub sources: Vec<Source>,
+    /// The node after everything, if there is one. It has no chain.
+    pub last: Option<Node>,
+}
+
+/// A node's place.
+#[derive(Clone, Debug)]
+pub struct NodeInfo {
+    /// Its chain, or `u32::MAX`.
+    pub chain: u32,
+    /// Its place in the chain.
+    pub index: u32,
+    /// It is active when one of these is true.
+    pub active: Vec<Lit>,
+    /// Where it stood in the execution that the problem is about: only a preference.
+    pub hint: u32,
+}
+
+/// A write to a cell, at a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Write {
+    /// The cell.
+    pub cell: u32,
+    /// When.
+    pub node: Node,
+    /// Whether it happens. Implies that the node is active.
+    pub active: Lit,
+}
+
+/// A read of a cell, at a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Read {
+    /// The cell.
+    pub cell: u32,
+    /// When.
+    pub node: Node,
+}
+
+/// "This read sees this write." Implies that both happen.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// Whether it does.
+    pub lit: Lit,
+    /// The read.
+    pub read: ReadId,
+    /// The write; nothing for the cell's initial value.
+    pub write: Option<WriteId>,
+    /// The reader wrote it itself and sees it even before it is in its place.
+    pub own: bool,
+}
+
+impl Lit {
+    /// The variable's number.
+    pub fn var(self) -> u32 {
+        self.0 >> 1
+    }
+
+    /// Whether this is the variable itself.
+    pub fn is_positive(self) -> bool {
+        self.0 & 1 == 0
+    }
+}
+
+impl std::ops::Not for Lit {
+    type Output = Lit;
+
+    fn not(self) -> Lit {
+        Lit(self.0 ^ 1)
+    }
+}
+
+impl Problem {
+    /// A new variable, as a literal.
+    pub fn var(&mut self) -> Lit {
+        self.n_vars += 1;
+        Lit((self.n_vars - 1) << 1)
+    }
+
+    /// A new chain.
+    pub fn chain(&mut self) -> u32 {
+        self.chains.push(Vec::new());
+        self.chains.len() as u32 - 1
+    }
+
+    /// A new node at the end of a chain.
+    pub fn node(&mut self, chain: u32, active: Vec<Lit>, hint: u32) -> Node {
+        let node = self.nodes.len() as Node;
+        let members = &mut self.chains[chain as usize];
+        self.nodes.push(NodeInfo { chain, index: members.len() as u32, active, hint });
+        members.push(node);
+        node
+    }
+
+    /// The node after everything, active when the literal is true.
+    pub fn last_node(&mut self, active: Lit) -> Node {
+        let node = self.nodes.len() as Node;
+        self.nodes.push(NodeInfo { chain: u32::MAX, index: 0, active: vec![active], hint: u32::MAX });
+        self.last = Some(node);
+        node
+    }
+
+    /// Adds a clause.
+    pub fn clause(&mut self, literals: impl Into<Vec<Lit>>) {
+        self.clauses.push(literals.into());
+    }
+
+    /// Adds a write.
+    pub fn write(&mut self, cell: u32, node: Node, active: Lit) -> WriteId {
+        self.writes.push(Write { cell, node, active });
+        self.writes.len() as WriteId - 1
+    }
+
+    /// Adds a read.
+    pub fn read(&mut self, cell: u32, node: Node) -> ReadId {
+        self.reads.push(Read { cell, node });
+        self.reads.len() as ReadId - 1
+    }
+
+    /// Adds something that a read can see: a new literal.
+    pub fn source(&mut self, read: ReadId, write: Option<WriteId>, own: bool) -> Lit {
+        let lit = self.var();
+        self.sources.push(Source { lit, read, write, own });
+        lit
+    }
+
+    /// A literal that implies `a < b`. Requires that it also implies, by clauses, that `a` is active.
+    pub fn before(&mut self, a: Node, b: Node) -> Lit {
+        let lit = self.var();
+        self.conditional.push((lit, a, b));
+        lit
+    }
+}

@@ -1,0 +1,58 @@
+//! Runs: what each thread did in one execution, without the trimmings of a report. Engines that learn from executions look at these.
+
+use crate::execution::{Failure, Operation, Stuck, ThreadKey};
+use crate::program::{Loc, Span};
+use crate::schedule::Step;
+
+/// One execution, thread by thread.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// In order of creation.
+    pub threads: Vec<RunThread>,
+    /// The steps that were taken.
+    pub steps: Vec<Step>,
+    /// Why it ended; nothing if it was cut off.
+    pub end: Option<Stuck>,
+}
+
+/// A thread's part of a run.
+#[derive(Clone, Debug)]
+pub struct RunThread {
+    /// The thread.
+    pub key: ThreadKey,
+    /// What it did, in order.
+    pub events: Vec<RunEvent>,
+    /// What it was at when the run ended, unless it had ended or failed.
+    pub pending: Option<RunEvent>,
+}
+
+/// An operation that a thread performed, or would have.
+#[derive(Clone, Debug)]
+pub struct RunEvent {
+    /// The operation.
+    pub operation: Operation,
+    /// What a history says of it: the result, or [`FAILED`].
+    pub result: i64,
+    /// What it wrote.
+    pub written: Option<(Loc, i64)>,
+    /// Whether the write went through the store buffer.
+    pub buffered: bool,
+    /// The thread was spinning: one of these cells had to show another value.
+    pub awaiting: Vec<(Loc, i64)>,
+    /// What went wrong.
+    pub failure: Option<Failure>,
+    /// Where it stands.
+    pub span: Span,
+    /// The number of its step in the run.
+    pub at: u32,
+}
+
+/// What a history says of an operation that stopped its thread.
+pub const FAILED: i64 = i64::MIN;
+
+impl Run {
+    /// The thread's history: the results of its operations.
+    pub fn history(&self, thread: usize) -> impl Iterator<Item = i64> {
+        self.threads[thread].events.iter().map(|event| event.result)
+    }
+}
