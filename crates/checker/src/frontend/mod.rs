@@ -1,0 +1,3 @@
+//! Front ends: text in, a [`crate::program::Program`] or every mistake with its place out.
+
+pub mod ut;
