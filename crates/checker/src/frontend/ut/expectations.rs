@@ -6,7 +6,9 @@
 //! //! expect sc -D N=3: verified, values 12, executions 40
 //! ```
 
+use crate::execution::MemoryModel;
 use crate::program::{Diagnostic, Span};
+use crate::report::Verdict;
 use std::collections::BTreeMap;
 
 /// One expected result.
@@ -14,33 +16,22 @@ use std::collections::BTreeMap;
 pub struct Expectation {
     /// Constants to set.
     pub defines: BTreeMap<String, i64>,
-    /// The memory model: `sc`, `tso` or `pso`.
-    pub memory: String,
+    /// The memory model.
+    pub memory: MemoryModel,
     /// What the checker must say.
-    pub verdict: ExpectedVerdict,
-    /// For a violation, its kind, as reports name it.
+    pub verdict: Verdict,
+    /// For a violation, its kind, as [`ViolationKind::name`](crate::report::ViolationKind::name) says it.
     pub violation: Option<String>,
     /// Whether the `exists` conditions are satisfied.
     pub exists: Option<bool>,
-    /// How many distinct values reads have returned, summed as reports do.
+    /// How many distinct final memories there are.
     pub values: Option<u64>,
-    /// How many distinct final states there are.
+    /// How many distinct final states there are, observed registers included.
     pub finals: Option<u64>,
     /// How many executions the checker needs.
     pub executions: Option<u64>,
     /// The line that says so.
     pub span: Span,
-}
-
-/// What the checker must say about a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExpectedVerdict {
-    /// Nothing can go wrong.
-    Verified,
-    /// Something can.
-    Violation,
-    /// The search cannot be finished.
-    Inconclusive,
 }
 
 /// Reads the `//! expect` lines of a file; a line for several memory models gives one expectation each.
@@ -73,7 +64,7 @@ fn expectation(text: &str, span: Span) -> Result<Vec<Expectation>, String> {
     let (verdict, violation) = verdict(&parts.next().unwrap_or_default())?;
     let mut expected = Expectation {
         defines,
-        memory: String::new(),
+        memory: MemoryModel::Sc,
         verdict,
         violation,
         exists: None,
@@ -99,31 +90,30 @@ fn expectation(text: &str, span: Span) -> Result<Vec<Expectation>, String> {
 }
 
 /// `sc tso -D N=2`.
-fn conditions(text: &str) -> Result<(Vec<String>, BTreeMap<String, i64>), String> {
+fn conditions(text: &str) -> Result<(Vec<MemoryModel>, BTreeMap<String, i64>), String> {
     let mut memories = Vec::new();
     let mut defines = BTreeMap::new();
     let mut words = text.split_whitespace();
     while let Some(word) = words.next() {
         match word {
-            "sc" | "tso" | "pso" => memories.push(word.to_string()),
             "-D" => {
                 let define = words.next().unwrap_or("");
                 let parsed = define.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?)));
                 let (name, value) = parsed.ok_or_else(|| format!("`-D {define}` is not of the form `-D N=2`"))?;
                 defines.insert(name.to_string(), value);
             }
-            _ => return Err(format!("`{word}` is neither a memory model (sc, tso, pso) nor `-D`")),
+            _ => memories.push(word.parse()?),
         }
     }
     if memories.is_empty() { Err("no memory model is named".to_string()) } else { Ok((memories, defines)) }
 }
 
-fn verdict(words: &[&str]) -> Result<(ExpectedVerdict, Option<String>), String> {
+fn verdict(words: &[&str]) -> Result<(Verdict, Option<String>), String> {
     match words {
-        ["verified"] => Ok((ExpectedVerdict::Verified, None)),
-        ["inconclusive"] => Ok((ExpectedVerdict::Inconclusive, None)),
-        ["violation"] => Ok((ExpectedVerdict::Violation, None)),
-        ["violation", kind] => Ok((ExpectedVerdict::Violation, Some(kind.to_string()))),
+        ["verified"] => Ok((Verdict::Verified, None)),
+        ["inconclusive"] => Ok((Verdict::Inconclusive, None)),
+        ["violation"] => Ok((Verdict::Violation, None)),
+        ["violation", kind] => Ok((Verdict::Violation, Some(kind.to_string()))),
         _ => Err(format!("`{}` is none of verified, violation, inconclusive", words.join(" "))),
     }
 }

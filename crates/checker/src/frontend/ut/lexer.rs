@@ -148,9 +148,10 @@ impl Lexer<'_> {
 
     fn unreadable(&mut self) {
         let start = self.at;
-        self.skip_while(|c| {
-            !c.is_whitespace() && !is_word(c) && c != '"' && !PUNCTUATION.iter().any(|punct| punct.starts_with(c))
-        });
+        self.at += self.rest().chars().next().map_or(0, char::len_utf8);
+        let readable =
+            |c: char| c.is_whitespace() || is_word(c) || c == '"' || PUNCTUATION.iter().any(|p| p.starts_with(c));
+        self.skip_while(|c| !readable(c));
         let what = shorten(&self.text[start..self.at]);
         self.diagnostics.push(
             Diagnostic::new(Span::new(start, self.at), format!("`{what}` means nothing here"))

@@ -13,7 +13,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 
-pub use expectations::{Expectation, ExpectedVerdict, expectations};
+pub use expectations::{Expectation, expectations};
 
 use crate::program::{Diagnostic, Program, Source, validate};
 use std::collections::BTreeMap;

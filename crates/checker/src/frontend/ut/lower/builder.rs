@@ -82,6 +82,10 @@ impl Builder {
         register
     }
 
+    pub(super) fn is_temporary(&self, register: Reg) -> bool {
+        self.registers[register.0 as usize].is_empty()
+    }
+
     pub(super) fn temporaries_in_use(&self) -> usize {
         self.used_temporaries.len()
     }

@@ -157,9 +157,7 @@ impl<'a> Lowerer<'a, '_> {
             Want::Value(_) => self.evaluate(value, want),
         };
         // The function's own variables may be overwritten by another call before the value is used.
-        let mut mentions_own = false;
-        let own: &[Reg] = &self.frame().registers;
-        value.for_each_leaf(&mut |register| mentions_own |= own.contains(&register));
+        let mentions_own = mentions(&value, &self.frame().registers);
         self.close_scope();
         if !mentions_own {
             return value;
@@ -254,8 +252,9 @@ impl<'a> Lowerer<'a, '_> {
                 }
             }
         }
-        // Values may mention the register that is to be set, so only an allocation without values sets it directly.
-        let into = want.register().filter(|_| values.is_empty());
+        // The values are stored after the register is set, so they must not mention it.
+        let mentioned = |register| values.iter().any(|(_, _, value)| mentions(value, &[register]));
+        let into = want.register().filter(|register| !mentioned(*register));
         let dst = into.unwrap_or_else(|| self.builder.temporary());
         self.emit(Instr::Alloc { dst, cells: declared.len() as u8 }, span);
         for (offset, field, value) in values {
@@ -264,6 +263,12 @@ impl<'a> Lowerer<'a, '_> {
         }
         dst.into()
     }
+}
+
+fn mentions(value: &program::Expr, registers: &[Reg]) -> bool {
+    let mut found = false;
+    value.for_each_leaf(&mut |register| found |= registers.contains(&register));
+    found
 }
 
 fn wrong_count(name: &Ident, parameters: &[Ident], given: usize, span: Span) -> Diagnostic {

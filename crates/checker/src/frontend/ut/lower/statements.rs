@@ -132,7 +132,12 @@ impl<'a> Lowerer<'a, '_> {
         self.value_into(low, counter, header);
         let mut bound = self.value(high);
         // The bound is evaluated once: the body may change what it was made of.
-        if !matches!(bound, program::Expr::Const(_)) {
+        let fixed = match bound {
+            program::Expr::Const(_) => true,
+            program::Expr::Leaf(register) => self.builder.is_temporary(register),
+            _ => false,
+        };
+        if !fixed {
             let register = self.builder.temporary();
             self.emit(Instr::Assign { dst: register, value: bound }, high.span);
             bound = register.into();

@@ -5,6 +5,7 @@ use crate::program::{Instr, Loop, Pc, Routine};
 
 /// Tidies a routine whose last instruction is `End`.
 pub(super) fn tidy(routine: &mut Routine) {
+    remove_false_loops(routine);
     let mut is_head = vec![false; routine.code.len()];
     routine.loops.iter().for_each(|l| is_head[l.head as usize] = true);
     thread_jumps(routine, &is_head);
@@ -23,18 +24,29 @@ pub(super) fn tidy(routine: &mut Routine) {
     routine.code.retain(|_| *kept.next().unwrap_or(&true));
     let mut kept = keep.iter();
     routine.spans.retain(|_| *kept.next().unwrap_or(&true));
-    for instr in &mut routine.code {
-        retarget(instr, place);
-    }
-    let code = &routine.code;
-    let loops_back = |l: &Loop| {
-        let goes_to_head = |pc: Pc| code[pc as usize].successors(pc).any(|successor| successor == l.head);
-        (l.head..l.end).any(goes_to_head)
-    };
-    routine.loops.retain(|l| keep[l.head as usize]);
+    routine.code.iter_mut().for_each(|instr| retarget(instr, place));
     routine.loops.iter_mut().for_each(|l| *l = Loop { head: place(l.head), end: place(l.end) });
-    routine.loops.retain(loops_back);
     routine.loops.sort_by_key(|l| (l.head, std::cmp::Reverse(l.end)));
+}
+
+/// Forgets loops that never run a second iteration, such as those with a constant condition.
+fn remove_false_loops(routine: &mut Routine) {
+    let reached = reached(&routine.code);
+    let code = &routine.code;
+    let goes_to = |pc: Pc, head: Pc| reached[pc as usize] && code[pc as usize].successors(pc).any(|next| next == head);
+    routine.loops.retain(|l| (l.head..l.end).any(|pc| goes_to(pc, l.head)));
+}
+
+/// Which instructions control can come to.
+fn reached(code: &[Instr]) -> Vec<bool> {
+    let mut reached = vec![false; code.len()];
+    let mut open: Vec<Pc> = vec![0];
+    while let Some(pc) = open.pop() {
+        if !std::mem::replace(&mut reached[pc as usize], true) {
+            open.extend(code[pc as usize].successors(pc));
+        }
+    }
+    reached
 }
 
 fn retarget(instr: &mut Instr, to: impl Fn(Pc) -> Pc) {
@@ -67,14 +79,8 @@ fn thread_jumps(routine: &mut Routine, is_head: &[bool]) {
 
 /// Which instructions stay: those that can be reached, but not jumps to what follows anyway.
 fn kept(routine: &Routine, is_head: &[bool]) -> Vec<bool> {
-    let length = routine.code.len();
-    let mut keep = vec![false; length];
-    let mut open: Vec<Pc> = vec![0];
-    while let Some(pc) = open.pop() {
-        if !std::mem::replace(&mut keep[pc as usize], true) {
-            open.extend(routine.code[pc as usize].successors(pc));
-        }
-    }
+    let mut keep = reached(&routine.code);
+    let length = keep.len();
     keep[length - 1] = true;
     // Backwards, so that what lies between a jump and its target is already decided.
     for pc in (0..length).rev() {
