@@ -17,7 +17,7 @@ impl<'a> Lowerer<'a, '_> {
         };
         if !expected.contains(&arguments.len()) {
             self.error(
-                Diagnostic::new(span, format!("`{name}` does not take {}", count(arguments.len())))
+                Diagnostic::new(span, format!("`{name}` is given {}", count(arguments.len())))
                     .label("wrong number of arguments")
                     .hint(format!("write `{usage}`")),
             );

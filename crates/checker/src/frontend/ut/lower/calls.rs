@@ -96,7 +96,7 @@ impl<'a> Lowerer<'a, '_> {
             return 0.into();
         }
         if arguments.len() != function.parameters.len() {
-            let diagnostic = wrong_count(name, &function.parameters, arguments.len(), span);
+            let diagnostic = wrong_count("", name, &function.parameters, arguments.len(), span);
             self.error(diagnostic);
             return 0.into();
         }
@@ -196,7 +196,7 @@ impl<'a> Lowerer<'a, '_> {
         self.forked.insert(routine);
         let thread = &self.file.threads[routine];
         if arguments.len() != thread.parameters.len() {
-            let diagnostic = wrong_count(&thread.name, &thread.parameters, arguments.len(), span);
+            let diagnostic = wrong_count("fork ", &thread.name, &thread.parameters, arguments.len(), span);
             self.error(diagnostic);
             return 0.into();
         }
@@ -271,10 +271,10 @@ fn mentions(value: &program::Expr, registers: &[Reg]) -> bool {
     found
 }
 
-fn wrong_count(name: &Ident, parameters: &[Ident], given: usize, span: Span) -> Diagnostic {
+fn wrong_count(before: &str, name: &Ident, parameters: &[Ident], given: usize, span: Span) -> Diagnostic {
     let names = parameters.iter().map(|parameter| parameter.name.as_str()).collect::<Vec<_>>().join(", ");
-    Diagnostic::new(span, format!("`{}` does not take {}", name.name, count(given)))
+    Diagnostic::new(span, format!("`{}` is given {}", name.name, count(given)))
         .label("wrong number of arguments")
-        .hint(format!("write `{}({names})`", name.name))
+        .hint(format!("write `{before}{}({names})`", name.name))
         .related(name.span, "declared here")
 }

@@ -63,7 +63,7 @@ impl<'a> Lowerer<'a, '_> {
         };
         if arguments.len() < operands || arguments.len() > operands + 1 {
             self.error(
-                Diagnostic::new(span, format!("`{}` does not take {}", name.name, count(arguments.len())))
+                Diagnostic::new(span, format!("`{}` is given {}", name.name, count(arguments.len())))
                     .label("wrong number of arguments")
                     .hint(format!("write `{}`, with an ordering at the end if you like", usage(operation, &name.name))),
             );

@@ -166,10 +166,12 @@ impl<'a> Lowerer<'a, '_> {
             .iter()
             .filter(|(_, (global, _))| matches!(global, Global::Sync { kind, .. } if *kind == wanted));
         let name = name.unwrap_or("m");
-        let otherwise = format!("declare it: `{keyword} {name};`");
-        let message = match self.globals.get(name) {
-            Some(other) => format!("`{name}` is {}, not {wanted_name}", Self::kind_of(other)),
-            None => format!("this is not {wanted_name}"),
+        let (message, otherwise) = match self.globals.get(name) {
+            Some(other) => {
+                let message = format!("`{name}` is {}, not {wanted_name}", Self::kind_of(other));
+                (message, format!("{wanted_name} is declared with `{keyword}`"))
+            }
+            None => (format!("this is not {wanted_name}"), format!("declare it: `{keyword} {name};`")),
         };
         let hint = suggest::hint(name, of_kind.map(|(name, _)| *name), &otherwise);
         self.error(Diagnostic::new(expr.span, message).label(format!("not {wanted_name}")).hint(hint));

@@ -267,15 +267,19 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips to the next item, which is not the one at `failed_at`.
+    /// Skips to the next item, which is not the one at `failed_at`, or to just after what ends this one.
     fn skip_to_item(&mut self, failed_at: usize) {
         let mut depth = 0_usize;
         while !self.at_end() {
             if depth == 0 && self.at_item() && self.at != failed_at {
                 return;
             }
-            depth = (depth + usize::from(self.at("{"))).saturating_sub(usize::from(self.at("}")));
+            let (open, close, semicolon) = (self.at("{"), self.at("}"), self.at(";"));
             self.advance();
+            depth = (depth + usize::from(open)).saturating_sub(usize::from(close));
+            if depth == 0 && (close || semicolon) {
+                return;
+            }
         }
     }
 }

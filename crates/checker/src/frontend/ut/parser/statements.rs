@@ -39,7 +39,10 @@ impl Parser<'_> {
                     .label("the block should have ended here")
                     .hint("declarations stand outside of threads and functions; close the block with `}`")
                     .related(open, "the block that is still open");
-                self.report(diagnostic);
+                // At the end of the file one missing brace says it all.
+                if self.diagnostics.last().is_none_or(|last| last.message != diagnostic.message) {
+                    self.report(diagnostic);
+                }
                 return Ok(statements);
             }
             if self.eat(";") {

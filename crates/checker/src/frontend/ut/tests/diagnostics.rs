@@ -84,25 +84,25 @@ fn locks_are_not_variables() {
     check_body(
         "let x = m; m = 1; m.lock(); lock(count); lock(r); lock(zz); let y = l + c; count[0] = 1;",
         expect![[r#"
-        4:9 `m` is a mutex, not a value
-            "m": a mutex; mutexes are taken and released: `lock(m); unlock(m);`
-        4:12 `m` is a mutex, not a value
-            "m": a mutex; mutexes are taken and released: `lock(m); unlock(m);`
-        4:21 `m` is a mutex, not a variable
-            "lock": not an operation of it; locks are used through functions, such as `lock(m)`
-        4:34 `count` is a shared variable, not a mutex
-            "count": not a mutex; declare it: `mutex count;`
-        4:47 this is not a mutex
-            "r": not a mutex; declare it: `mutex r;`
-        4:56 this is not a mutex
-            "zz": not a mutex; declare it: `mutex zz;`
-        4:69 `l` is a read-write lock, not a value
-            "l": a read-write lock; it is taken with `read_lock(l)` or `write_lock(l)`
-        4:73 `c` is a condition variable, not a value
-            "c": a condition variable; it is used as `wait(c, m)` and `notify(c)`
-        4:76 `count`, a shared variable, is not an array
-            "count": cannot be indexed; arrays are declared like this: `shared a[3] = 0;`
-    "#]],
+            4:9 `m` is a mutex, not a value
+                "m": a mutex; mutexes are taken and released: `lock(m); unlock(m);`
+            4:12 `m` is a mutex, not a value
+                "m": a mutex; mutexes are taken and released: `lock(m); unlock(m);`
+            4:21 `m` is a mutex, not a variable
+                "lock": not an operation of it; locks are used through functions, such as `lock(m)`
+            4:34 `count` is a shared variable, not a mutex
+                "count": not a mutex; a mutex is declared with `mutex`
+            4:47 this is not a mutex
+                "r": not a mutex; declare it: `mutex r;`
+            4:56 this is not a mutex
+                "zz": not a mutex; declare it: `mutex zz;`
+            4:69 `l` is a read-write lock, not a value
+                "l": a read-write lock; it is taken with `read_lock(l)` or `write_lock(l)`
+            4:73 `c` is a condition variable, not a value
+                "c": a condition variable; it is used as `wait(c, m)` and `notify(c)`
+            4:76 `count`, a shared variable, is not an array
+                "count": cannot be indexed; arrays are declared like this: `shared a[3] = 0;`
+        "#]],
     );
 }
 
@@ -142,25 +142,25 @@ fn wrong_numbers_of_arguments() {
     check_body(
         "lock(); lock(m, m); add(1); add(1, 2, 3); fork w(); fork t(1); count.cas(1); count.load(1, 2); panic(1, 2); wait(c);",
         expect![[r#"
-            4:1 `lock` does not take no arguments
+            4:1 `lock` is given no arguments
                 "lock()": wrong number of arguments; write `lock(m)`
-            4:9 `lock` does not take 2 arguments
+            4:9 `lock` is given 2 arguments
                 "lock(m, m)": wrong number of arguments; write `lock(m)`
-            4:21 `add` does not take 1 argument
+            4:21 `add` is given 1 argument
                 "add(1)": wrong number of arguments; write `add(x, y)`
-            4:29 `add` does not take 3 arguments
+            4:29 `add` is given 3 arguments
                 "add(1, 2, 3)": wrong number of arguments; write `add(x, y)`
-            4:43 `w` does not take no arguments
-                "fork w()": wrong number of arguments; write `w(i)`
-            4:53 `t` does not take 1 argument
-                "fork t(1)": wrong number of arguments; write `t()`
-            4:64 `cas` does not take 1 argument
+            4:43 `w` is given no arguments
+                "fork w()": wrong number of arguments; write `fork w(i)`
+            4:53 `t` is given 1 argument
+                "fork t(1)": wrong number of arguments; write `fork t()`
+            4:64 `cas` is given 1 argument
                 "count.cas(1)": wrong number of arguments; write `x.cas(old, new)`, with an ordering at the end if you like
-            4:78 `load` does not take 2 arguments
+            4:78 `load` is given 2 arguments
                 "count.load(1, 2)": wrong number of arguments; write `x.load()`, with an ordering at the end if you like
-            4:96 `panic` does not take 2 arguments
+            4:96 `panic` is given 2 arguments
                 "panic(1, 2)": wrong number of arguments; write `panic("message")`
-            4:109 `wait` does not take 1 argument
+            4:109 `wait` is given 1 argument
                 "wait(c)": wrong number of arguments; write `wait(c, m)`
         "#]],
     );
@@ -474,31 +474,41 @@ fn habits_from_other_languages() {
     check(
         "int x = 0; static y; fn f(a: int) -> int { return a; } init { x = 1; } thread t {}",
         expect![[r#"
-        1:1 expected a declaration, found `int`
-            "int": expected a declaration; declare shared variables with `shared x = 0;`
-        1:28 parameters have no types
-            ":": no type belongs here; write the name alone; every value is a 64-bit integer
-    "#]],
+            1:1 expected a declaration, found `int`
+                "int": expected a declaration; declare shared variables with `shared x = 0;`
+            1:12 expected a declaration, found `static`
+                "static": expected a declaration; declare shared variables with `shared x = 0;`
+            1:28 parameters have no types
+                ":": no type belongs here; write the name alone; every value is a 64-bit integer
+            1:56 expected a declaration, found `init`
+                "init": expected a declaration; give initial values where variables are declared: `shared x = 1;`
+        "#]],
     );
     check(
         "shraed x; atomic y; tread t {}",
         expect![[r#"
-        1:1 expected a declaration, found `shraed`
-            "shraed": expected a declaration; did you mean `shared`?
-    "#]],
+            1:1 expected a declaration, found `shraed`
+                "shraed": expected a declaration; did you mean `shared`?
+            1:11 expected a declaration, found `atomic`
+                "atomic": expected a declaration; declare shared variables with `shared x = 0;`
+            1:21 expected a declaration, found `tread`
+                "tread": expected a declaration; did you mean `thread`?
+        "#]],
     );
     check(
         "struct S { a: int } mutex m = 0; shared let; thread 3 {} assert(x);",
         expect![[r#"
-        1:13 fields have no types
-            ":": no type belongs here; write the name alone; every value is a 64-bit integer
-        1:29 locks and condition variables have no value
-            "=": nothing to initialise; end the declaration with `;`
-        1:41 expected the variable's name, found the keyword `let`
-            "let": expected the variable's name; `let` is a keyword; choose another name
-        1:53 expected the thread's name, found `3`
-            "3": expected the thread's name; names start with a letter or `_`
-    "#]],
+            1:13 fields have no types
+                ":": no type belongs here; write the name alone; every value is a 64-bit integer
+            1:29 locks and condition variables have no value
+                "=": nothing to initialise; end the declaration with `;`
+            1:41 expected the variable's name, found the keyword `let`
+                "let": expected the variable's name; `let` is a keyword; choose another name
+            1:53 expected the thread's name, found `3`
+                "3": expected the thread's name; names start with a letter or `_`
+            1:58 expected a declaration, found `assert`
+                "assert": expected a declaration; state what must hold in the end with `finally { assert(…); }` or `always (…);`
+        "#]],
     );
 }
 
@@ -514,11 +524,9 @@ fn blocks_must_be_closed() {
     check(
         "thread a { if 1 {",
         expect![[r#"
-        1:18 expected `}` before the end of the file
-            "": the block should have ended here; declarations stand outside of threads and functions; close the block with `}`
-        1:18 expected `}` before the end of the file
-            "": the block should have ended here; declarations stand outside of threads and functions; close the block with `}`
-    "#]],
+            1:18 expected `}` before the end of the file
+                "": the block should have ended here; declarations stand outside of threads and functions; close the block with `}`
+        "#]],
     );
     check(
         "thread a { let x = (1; let y = 2; } } thread b {}",
