@@ -1,3 +1,5 @@
 //! Integration tests of the checker.
 
+mod fuzz_parsers;
+mod language;
 mod machine;

@@ -64,6 +64,26 @@ pub(super) enum SyncKind {
     Condvar,
 }
 
+impl SyncKind {
+    /// For messages.
+    pub(super) fn description(self) -> &'static str {
+        match self {
+            SyncKind::Mutex => "a mutex",
+            SyncKind::RwLock => "a read-write lock",
+            SyncKind::Condvar => "a condition variable",
+        }
+    }
+
+    /// The word that declares one.
+    pub(super) fn keyword(self) -> &'static str {
+        match self {
+            SyncKind::Mutex => "mutex",
+            SyncKind::RwLock => "rwlock",
+            SyncKind::Condvar => "condvar",
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Struct {
     pub(super) name: Ident,

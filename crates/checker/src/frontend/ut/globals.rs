@@ -38,6 +38,21 @@ pub(super) enum Global {
     Thread(usize),
 }
 
+impl Global {
+    /// The kind of thing, for messages.
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Global::Constant(_) => "a constant",
+            Global::Variable { length: None, .. } => "a shared variable",
+            Global::Variable { .. } => "an array",
+            Global::Sync { kind, .. } => kind.description(),
+            Global::Struct(_) => "a struct",
+            Global::Function(_) => "a function",
+            Global::Thread(_) => "a thread",
+        }
+    }
+}
+
 /// Where a field lies. Pointers have no types, so this must be the same in all structs that have such a field.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field<'a> {

@@ -68,7 +68,7 @@ impl<'a> Lowerer<'a, '_> {
                     .hint(format!("start it with `fork {}(…)`", name.name)),
             ),
             Some(other) => self.error(
-                Diagnostic::new(name.span, format!("`{}` is {}, not a function", name.name, Self::kind_of(other)))
+                Diagnostic::new(name.span, format!("`{}` is {}, not a function", name.name, other.kind()))
                     .label("cannot be called")
                     .hint("functions are declared with `fn`"),
             ),
@@ -211,7 +211,7 @@ impl<'a> Lowerer<'a, '_> {
 
     fn not_a_thread(&self, name: &Ident) -> Diagnostic {
         let message = match self.globals.get(&name.name) {
-            Some(other) => format!("`{}` is {}, not a thread", name.name, Self::kind_of(other)),
+            Some(other) => format!("`{}` is {}, not a thread", name.name, other.kind()),
             None if name.name == "main" => "`main` runs by itself".to_string(),
             None => format!("unknown thread `{}`", name.name),
         };

@@ -136,9 +136,7 @@ impl<'a> Lowerer<'a, '_> {
             }
             Global::Constant(_) => "use its value".to_string(),
         };
-        Diagnostic::new(span, format!("`{name}` is {}, not a value", Self::kind_of(global)))
-            .label(Self::kind_of(global))
-            .hint(hint)
+        Diagnostic::new(span, format!("`{name}` is {}, not a value", global.kind())).label(global.kind()).hint(hint)
     }
 
     pub(super) fn unknown_variable(&self, name: &str, span: Span) -> Diagnostic {

@@ -132,7 +132,7 @@ impl<'a> Lowerer<'a, '_> {
         if let ExprKind::Name(object) = &object.kind
             && let Some(global @ Global::Sync { .. }) = self.globals.get(object)
         {
-            return Diagnostic::new(name.span, format!("`{object}` is {}, not a variable", Self::kind_of(global)))
+            return Diagnostic::new(name.span, format!("`{object}` is {}, not a variable", global.kind()))
                 .label("not an operation of it")
                 .hint(format!("locks are used through functions, such as `lock({object})`"));
         }

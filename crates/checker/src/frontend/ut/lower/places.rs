@@ -89,7 +89,7 @@ impl<'a> Lowerer<'a, '_> {
                 return Some(SharedPlace { place, access });
             }
             Some(other @ (Global::Variable { .. } | Global::Constant(_))) => {
-                not_an_array(&format!("`{name}`, {},", Self::kind_of(other)))
+                not_an_array(&format!("`{name}`, {},", other.kind()))
             }
             Some(other) => self.not_a_value(name, other, array.span),
             None => self.unknown_variable(name, array.span),
@@ -119,7 +119,7 @@ impl<'a> Lowerer<'a, '_> {
             return self.not_sync(expr, wanted, Some(name));
         };
         if kind != wanted {
-            let found = Self::kind_of(Global::Sync { kind, base, length });
+            let found = kind.description();
             let hint = match (kind, function) {
                 (SyncKind::RwLock, "lock") => format!("write `write_lock({name})` or `read_lock({name})`"),
                 (SyncKind::RwLock, "unlock") => format!("write `write_unlock({name})` or `read_unlock({name})`"),
@@ -127,10 +127,10 @@ impl<'a> Lowerer<'a, '_> {
                 (SyncKind::Mutex, "read_lock" | "write_lock") => format!("write `lock({name})`"),
                 (SyncKind::Mutex, "read_unlock" | "write_unlock") => format!("write `unlock({name})`"),
                 (SyncKind::Mutex, "try_read_lock" | "try_write_lock") => format!("write `try_lock({name})`"),
-                _ => format!("`{function}` needs {}", article(wanted)),
+                _ => format!("`{function}` needs {}", wanted.description()),
             };
             self.error(
-                Diagnostic::new(expr.span, format!("`{name}` is {found}, not {}", article(wanted)))
+                Diagnostic::new(expr.span, format!("`{name}` is {found}, not {}", wanted.description()))
                     .label(found)
                     .hint(hint),
             );
@@ -159,7 +159,7 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     fn not_sync(&mut self, expr: &Expr, wanted: SyncKind, name: Option<&str>) -> Option<Indexed> {
-        let (wanted_name, keyword) = (article(wanted), keyword(wanted));
+        let (wanted_name, keyword) = (wanted.description(), wanted.keyword());
         let of_kind = self
             .globals
             .names
@@ -168,7 +168,7 @@ impl<'a> Lowerer<'a, '_> {
         let name = name.unwrap_or("m");
         let (message, otherwise) = match self.globals.get(name) {
             Some(other) => {
-                let message = format!("`{name}` is {}, not {wanted_name}", Self::kind_of(other));
+                let message = format!("`{name}` is {}, not {wanted_name}", other.kind());
                 (message, format!("{wanted_name} is declared with `{keyword}`"))
             }
             None => (format!("this is not {wanted_name}"), format!("declare it: `{keyword} {name};`")),
@@ -176,21 +176,5 @@ impl<'a> Lowerer<'a, '_> {
         let hint = suggest::hint(name, of_kind.map(|(name, _)| *name), &otherwise);
         self.error(Diagnostic::new(expr.span, message).label(format!("not {wanted_name}")).hint(hint));
         None
-    }
-}
-
-fn article(kind: SyncKind) -> &'static str {
-    match kind {
-        SyncKind::Mutex => "a mutex",
-        SyncKind::RwLock => "a read-write lock",
-        SyncKind::Condvar => "a condition variable",
-    }
-}
-
-fn keyword(kind: SyncKind) -> &'static str {
-    match kind {
-        SyncKind::Mutex => "mutex",
-        SyncKind::RwLock => "rwlock",
-        SyncKind::Condvar => "condvar",
     }
 }

@@ -1,7 +1,6 @@
 //! Statements.
 
 use super::super::ast::{Block, Expr, ExprKind, Ident, Statement, StatementKind};
-use super::super::globals::Global;
 use super::Lowerer;
 use super::expressions::{Want, fold};
 use super::scopes::{Binding, Leave, LoopLabels};
@@ -232,21 +231,5 @@ impl<'a> Lowerer<'a, '_> {
             );
         }
         self.emit(Instr::Fence { ordering: found }, span);
-    }
-
-    /// Names the kind of a global thing that is not what was wanted.
-    pub(super) fn kind_of(global: Global) -> &'static str {
-        use super::super::ast::SyncKind;
-        match global {
-            Global::Constant(_) => "a constant",
-            Global::Variable { length: None, .. } => "a shared variable",
-            Global::Variable { .. } => "an array",
-            Global::Sync { kind: SyncKind::Mutex, .. } => "a mutex",
-            Global::Sync { kind: SyncKind::RwLock, .. } => "a read-write lock",
-            Global::Sync { kind: SyncKind::Condvar, .. } => "a condition variable",
-            Global::Struct(_) => "a struct",
-            Global::Function(_) => "a function",
-            Global::Thread(_) => "a thread",
-        }
     }
 }

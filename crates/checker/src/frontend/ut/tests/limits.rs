@@ -11,7 +11,7 @@ fn messages(text: &str) -> Vec<String> {
         Ok(_) => Vec::new(),
         Err(diagnostics) => diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect(),
     };
-    assert!(start.elapsed() < Duration::from_secs(5), "took {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(30), "took {:?}", start.elapsed());
     messages
 }
 
