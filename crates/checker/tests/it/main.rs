@@ -1,3 +1,4 @@
 //! Integration tests of the checker.
 
 mod machine;
+mod regressions;
