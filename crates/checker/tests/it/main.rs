@@ -1,4 +1,6 @@
 //! Integration tests of the checker.
 
+mod agreement;
 mod machine;
+mod reference;
 mod regressions;
