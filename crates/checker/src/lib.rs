@@ -7,6 +7,7 @@
 
 pub mod execution;
 pub mod explore;
+pub mod frontend;
 pub mod program;
 pub mod report;
 pub mod schedule;

@@ -1,3 +1,4 @@
 //! Integration tests of the checker.
 
+mod litmus_truth;
 mod machine;
