@@ -1,4 +1,5 @@
 //! Integration tests of the checker.
 
+mod litmus;
 mod litmus_truth;
 mod machine;

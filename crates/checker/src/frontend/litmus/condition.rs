@@ -1,10 +1,10 @@
 //! What is asked at the end: `locations`, `filter`, and the quantified condition.
 
+use super::code::Code;
 use super::init::{parse_register, parse_value};
 use super::lexer::{Cursor, Parsed, Word};
 use super::symbols::Symbols;
 use super::{Arch, Observed, ValueType};
-use crate::frontend::litmus::code::Code;
 use crate::program::{BinaryOp, Diagnostic, ExprOver, FinalExpr, FinalValue, Loc, Quantifier, Span, UnaryOp};
 
 /// Everything after the program.
@@ -16,6 +16,11 @@ pub(super) struct Question {
     pub(super) observed: Vec<Observed>,
     /// The condition with its quantifier.
     pub(super) span: Span,
+}
+
+/// Sections between program and condition that matter for other memory models only.
+pub(super) fn is_ignored_section(name: &str) -> bool {
+    matches!(name, "regions" | "scopes" | "levels")
 }
 
 /// Parentheses and negations deeper than this are a mistake, or an attack.
@@ -30,6 +35,7 @@ pub(super) fn parse_question(
 ) -> Parsed<Question> {
     let mut parser = Parser { cursor, arch, symbols, threads, observed: Vec::new(), depth: 0 };
     let mut filter = None;
+    parser.skip_sections();
     loop {
         if parser.cursor.eat_word("locations") {
             parser.locations()?;
@@ -73,6 +79,19 @@ struct Location {
 }
 
 impl Parser<'_, '_> {
+    fn skip_sections(&mut self) {
+        let Word::Identifier(name) = self.cursor.peek() else { return };
+        if !is_ignored_section(name) {
+            return;
+        }
+        const NEXT: [&str; 6] = ["exists", "forall", "locations", "filter", "final", "not"];
+        while !matches!(self.cursor.peek(), Word::End | Word::Symbol("~"))
+            && !matches!(self.cursor.peek(), Word::Identifier(name) if NEXT.contains(&name))
+        {
+            self.cursor.advance();
+        }
+    }
+
     fn quantifier(&mut self) -> Parsed<Option<Quantifier>> {
         if matches!(self.cursor.peek(), Word::Symbol("~") | Word::Identifier("not")) {
             self.cursor.advance();

@@ -76,7 +76,7 @@ impl Thread<'_, '_> {
         self.code.place(right_side);
         let start = self.code.len();
         let right = self.infix(strength + 1)?;
-        if self.code.len() == start {
+        if self.code.len() == start && !can_fail(&right) {
             // Nothing to skip: no control flow is needed.
             self.code.truncate(before);
             return Ok(left.binary(op, right));
@@ -242,6 +242,17 @@ pub(super) fn fold(op: BinaryOp, left: Expr, right: Expr) -> Expr {
         return value.into();
     }
     left.binary(op, right)
+}
+
+/// Whether evaluation can divide by zero.
+fn can_fail(value: &Expr) -> bool {
+    match value {
+        Expr::Const(_) | Expr::Leaf(_) => false,
+        Expr::Unary(_, operand) => can_fail(operand),
+        Expr::Binary(op, left, right) => {
+            matches!(op, BinaryOp::Div | BinaryOp::Rem) || can_fail(left) || can_fail(right)
+        }
+    }
 }
 
 fn address_of(place: Place) -> Expr {

@@ -32,6 +32,9 @@ impl Thread<'_, '_> {
                 self.code.emit(Instr::End);
             }
             Word::Identifier("break" | "continue") => self.leave()?,
+            Word::Identifier(word @ ("goto" | "switch" | "case" | "asm")) => {
+                return Err(Diagnostic::new(self.cursor.span(), format!("`{word}` is not supported")));
+            }
             _ => {
                 self.simple()?;
                 self.cursor.expect(";")?;

@@ -82,10 +82,18 @@ fn parse_memory(
     Ok(OperandKind::Memory(address))
 }
 
+fn parse_kind_of_memory(cursor: &mut Cursor, arch: Arch) -> Parsed<OperandKind> {
+    match cursor.peek() {
+        Word::Number(_) | Word::Symbol("-" | "[" | "(") => parse_kind(cursor, arch),
+        _ => Err(cursor.unexpected("a place in memory")),
+    }
+}
+
 /// A register, a variable, a label, or memory with its size in front.
 fn parse_named(cursor: &mut Cursor, arch: Arch) -> Parsed<OperandKind> {
     if let Some(register) = parse_part(cursor, arch)? {
-        return Ok(OperandKind::Register(register));
+        // A segment in front of an address changes nothing: `%cs:0(%rax)`.
+        return if cursor.eat(":") { parse_kind_of_memory(cursor, arch) } else { Ok(OperandKind::Register(register)) };
     }
     let (name, _) = cursor.identifier("an operand")?;
     let size = match name.to_ascii_lowercase().as_str() {

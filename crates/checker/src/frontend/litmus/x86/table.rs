@@ -1,6 +1,7 @@
 //! The program as a table: a column per thread, a row per line.
 
 use super::super::Arch;
+use super::super::condition::is_ignored_section;
 use super::super::init::{MAX_THREAD, thread_number};
 use super::super::lexer::{Cursor, Parsed, Word};
 use super::mnemonic::{Op, decode};
@@ -65,7 +66,7 @@ fn parse_heading(cursor: &mut Cursor) -> Parsed<Vec<Column>> {
 fn at_end_of_table(cursor: &Cursor) -> bool {
     match (cursor.peek(), cursor.peek_at(1)) {
         (Word::End | Word::Symbol("~" | "("), _) => true,
-        (Word::Identifier(_), Word::Symbol(":")) => false,
+        (Word::Identifier(name), Word::Symbol(":")) => is_ignored_section(name),
         (Word::Identifier("exists" | "forall" | "locations" | "filter" | "final" | "observed"), _) => true,
         (Word::Identifier("not"), Word::Identifier("exists")) => true,
         _ => false,
@@ -122,15 +123,15 @@ fn parse_instruction(cursor: &mut Cursor, arch: Arch) -> Parsed<Instruction> {
         Diagnostic::new(span, format!("the instruction `{name}` is not supported")).label("unknown instruction")
     })?;
     let mut operands = Vec::new();
-    while !matches!(cursor.peek(), Word::End | Word::Symbol("|" | ";")) {
-        if !operands.is_empty() {
-            cursor.expect(",")?;
-        }
+    if !matches!(cursor.peek(), Word::End | Word::Symbol("|" | ";")) {
         operands.push(parse_operand(cursor, arch)?);
+        while cursor.eat(",") {
+            operands.push(parse_operand(cursor, arch)?);
+        }
     }
     let whole = start.to(cursor.last_span());
     if !op.operands().contains(&operands.len()) {
-        return Err(Diagnostic::new(whole, format!("`{name}` does not take {} operands", operands.len())));
+        return Err(Diagnostic::new(whole, format!("`{name}` does not take {} operand(s)", operands.len())));
     }
     if locked && !op.lockable() {
         return Err(Diagnostic::new(whole, format!("`{name}` cannot have the prefix LOCK")));
