@@ -148,6 +148,8 @@ fn results_set_the_flags() {
     assert_eq!(x86("0:EAX=1", "DEC EAX; SETZ BL; DEC EAX; SETS CL", "0:EBX; 0:ECX"), "0:EBX=1; 0:ECX=1;");
     assert_eq!(x86("x=1", "LOCK DEC [x]; SETZ BL", "0:EBX"), "0:EBX=1;");
     assert_eq!(x86("0:EAX=6", "TEST EAX,$1; SETZ BL; TEST EAX,$2; SETNZ CL", "0:EBX; 0:ECX"), "0:EBX=1; 0:ECX=1;");
+    // At the start they are clear.
+    assert_eq!(x86("", "SETE AL; SETB BL; SETL CL", "0:EAX; 0:EBX; 0:ECX"), "0:EAX=0; 0:EBX=0; 0:ECX=0;");
     // NOT and MOV leave them alone.
     assert_eq!(x86("0:EAX=1", "CMP EAX,$1; NOT EAX; MOV EAX,$5; SETE BL", "0:EBX"), "0:EBX=1;");
 }

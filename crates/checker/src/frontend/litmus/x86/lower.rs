@@ -63,6 +63,10 @@ impl<'a> Lower<'a> {
         let mut code = Code::new(column.thread, symbols);
         let asked = column.lines.iter().any(|line| matches!(line, Line::Instruction(i) if i.op.reads_flags()));
         let flags = asked.then(|| (code.register("flags.left"), code.register("flags.right")));
+        if let Some((left, _)) = flags {
+            // At the start all flags are clear: nothing was equal, less, or below.
+            code.assign(left, 1);
+        }
         Lower { arch, symbols, code, labels: BTreeMap::new(), flags }
     }
 
