@@ -1,8 +1,12 @@
 //! Integration tests of the checker.
 
 mod agreement;
+mod fuzz_litmus;
 mod fuzz_parsers;
 mod language;
+mod litmus;
+mod litmus_corpus;
+mod litmus_truth;
 mod machine;
 mod reference;
 mod regressions;
