@@ -7,7 +7,7 @@ use unthread_checker::program::{Source, validate};
 
 use crate::litmus_corpus::corpus;
 
-const INPUTS: usize = 8000;
+const INPUTS: usize = 50_000;
 
 /// What mutations put in: the words of the format, and a few that do not belong there.
 const WORDS: &[&str] = &[
