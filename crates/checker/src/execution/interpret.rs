@@ -37,7 +37,7 @@ pub struct IrThread {
 }
 
 /// More local instructions than this without a visible one: the thread will never come to one.
-const MOST_LOCAL_STEPS: u32 = 1_000_000;
+const MOST_LOCAL_STEPS: u32 = 100_000;
 
 impl<'p> Interpreter<'p> {
     /// Requires a valid program (see `program::validate`).
