@@ -8,6 +8,7 @@
 pub mod causality;
 pub mod execution;
 pub mod explore;
+pub mod frontend;
 pub mod program;
 pub mod report;
 pub mod schedule;

@@ -5,7 +5,7 @@
 //! once, so that equal buffers are equal values.
 
 use super::{Buffers, Forwarding, Rules};
-use crate::program::Loc;
+use crate::program::{Access, Loc};
 
 /// Stores of one thread that have not reached memory, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -22,6 +22,8 @@ pub struct Entry {
     pub loc: Loc,
     /// The value.
     pub value: i64,
+    /// How the store's cell is meant to be used.
+    pub access: Access,
     /// All earlier entries go first.
     after_barrier: bool,
 }
@@ -38,8 +40,8 @@ impl Buffer {
     }
 
     /// Adds a store.
-    pub fn push(&mut self, loc: Loc, value: i64) {
-        self.entries.push(Entry { loc, value, after_barrier: self.closed });
+    pub fn push(&mut self, loc: Loc, value: i64, access: Access) {
+        self.entries.push(Entry { loc, value, access, after_barrier: self.closed });
         self.closed = false;
     }
 

@@ -37,7 +37,7 @@ pub struct IrThread {
 }
 
 /// More local instructions than this without a visible one: the thread will never come to one.
-const MOST_LOCAL_STEPS: u32 = 1_000_000;
+const MOST_LOCAL_STEPS: u32 = 100_000;
 
 impl<'p> Interpreter<'p> {
     /// Requires a valid program (see `program::validate`).
@@ -176,8 +176,11 @@ impl<'p> Interpreter<'p> {
                 }
             }
             Instr::Notify { condvar, all } => Operation::Notify { condvar: self.indexed(thread, condvar)?, all: *all },
-            Instr::Fork { .. } => match thread.key.child(thread.forks) {
-                Some(child) => Operation::Fork { child },
+            Instr::Fork { arguments, .. } => match thread.key.child(thread.forks) {
+                Some(child) => {
+                    arguments.iter().try_for_each(|argument| eval(argument).map(drop))?;
+                    Operation::Fork { child }
+                }
                 None => return Err(Failure::new(FailureKind::OutOfResources, "too many threads are forked")),
             },
             Instr::Join { thread: handle } => Operation::Join { thread: ThreadKey(eval(handle)? as u64) },
@@ -188,14 +191,14 @@ impl<'p> Interpreter<'p> {
             },
             Instr::Yield => Operation::Yield,
             Instr::End => Operation::End,
-            Instr::Assert { condition, message } => {
-                eval(condition)?;
-                return Err(Failure::new(FailureKind::Assertion, message.clone()));
-            }
-            Instr::Assume { condition } => {
-                eval(condition)?;
-                Operation::Stop
-            }
+            Instr::Assert { condition, message } => match eval(condition)? {
+                0 => return Err(Failure::new(FailureKind::Assertion, message.clone())),
+                _ => return Err(endless()),
+            },
+            Instr::Assume { condition } => match eval(condition)? {
+                0 => Operation::Stop,
+                _ => return Err(endless()),
+            },
             Instr::Panic { message } => return Err(Failure::new(FailureKind::Panic, message.clone())),
             Instr::Alloc { .. } => {
                 return Err(Failure::new(FailureKind::OutOfResources, "too many blocks are allocated"));
@@ -301,7 +304,7 @@ impl Subject for Interpreter<'_> {
         let Instr::Fork { routine, arguments, .. } = &self.routine(thread).code[thread.pc as usize] else {
             panic!("only a thread at a fork is asked to fork");
         };
-        let eval = |expr: &Expr| thread.eval(expr).unwrap_or(0);
+        let eval = |expr: &Expr| thread.eval(expr).expect("the fork was performed");
         let arguments: Vec<i64> = arguments.iter().map(eval).collect();
         let key = thread.key.child(thread.forks).expect("the fork was performed");
         self.start(key, *routine, &arguments)

@@ -62,13 +62,6 @@ impl<'s, S: Subject> Machine<'s, S> {
         }
     }
 
-    /// Whether the thread's next operation can be performed.
-    pub fn can_run(&self, state: &State<S::Thread>, thread: ThreadId) -> bool {
-        let mut steps = Vec::new();
-        self.operation_steps(state, thread, &mut steps);
-        !steps.is_empty()
-    }
-
     /// Whether the thread would store, but for the bound on its buffer.
     pub fn is_at_buffer_bound(&self, thread: &ThreadState<S::Thread>) -> bool {
         thread.status == Status::Running
@@ -154,10 +147,11 @@ impl<'s, S: Subject> Machine<'s, S> {
             Operation::Write { ordering, .. } => *ordering == Ordering::SeqCst && self.rules.fence_drains,
             Operation::Fence { ordering } => *ordering == Ordering::SeqCst && self.rules.fence_drains,
             Operation::Rmw { .. } => self.rules.rmw_drains,
-            Operation::Cas { loc, expected, .. } => match self.view(state, thread, *loc) == *expected {
-                true => self.rules.rmw_drains,
-                false => self.rules.rmw_drains && self.rules.failed_cas_drains,
-            },
+            // An exchange at a place that does not exist has no old value to compare.
+            Operation::Cas { loc, expected, .. } => {
+                let fails = || state.shared.check(*loc).is_err() || self.view(state, thread, *loc) != *expected;
+                self.rules.rmw_drains && (self.rules.failed_cas_drains || !fails())
+            }
             _ => true,
         }
     }
@@ -277,13 +271,13 @@ impl<'s, S: Subject> Machine<'s, S> {
             Operation::Cas { expected, .. } if old != expected => return (old, None),
             Operation::Cas { desired, .. } => desired,
             Operation::Rmw { op, operand, .. } => op.apply(old, operand),
-            Operation::Write { value, ordering, .. } => {
+            Operation::Write { value, ordering, access, .. } => {
                 let thread = &mut state.threads[id.index()];
                 if ordering == Ordering::Release || ordering == Ordering::AcqRel {
                     self.barrier(thread);
                 }
                 if self.is_buffered(operation) {
-                    thread.buffer.push(loc, value);
+                    thread.buffer.push(loc, value, access);
                     return (0, Some((loc, value)));
                 }
                 state.shared.write(loc, value);

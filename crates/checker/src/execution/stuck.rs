@@ -1,7 +1,8 @@
 //! What concerns several threads at once: an execution that cannot go on, and data races.
 
-use super::{Machine, Operation, State, Status, Subject, ThreadId};
+use super::{Buffers, Machine, Operation, State, Status, Subject, ThreadId};
 use crate::program::{Access, Loc};
+use crate::schedule::{Action, Step};
 
 /// Why a state has no steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +37,16 @@ pub struct Blocked {
 pub struct Race {
     /// The cell.
     pub loc: Loc,
-    /// The threads, by number.
-    pub threads: [ThreadId; 2],
+    /// The two accesses: a thread's next operation, or a store's way to memory. At least the first is an operation.
+    pub accesses: [Step; 2],
+}
+
+/// An access that can be next.
+struct Next {
+    step: Step,
+    loc: Loc,
+    writes: bool,
+    plain: bool,
 }
 
 impl<S: Subject> Machine<'_, S> {
@@ -85,24 +94,62 @@ impl<S: Subject> Machine<'_, S> {
 
     /// Data races that the state shows: two threads whose next operations access the same plain cell, at least one of
     /// them a write, and not both read-modify-writes. A thread that spins is at its read all the time.
+    ///
+    /// Where stores can overtake one another, one that still waits can race too: others may already have seen
+    /// that its thread went on. In a FIFO nobody has, so such a race shows when the store is the next operation.
     pub fn races(&self, state: &State<S::Thread>) -> Vec<Race> {
         let running = state.threads.iter().enumerate().filter(|(_, thread)| thread.status == Status::Running);
-        let accesses: Vec<_> = running
-            .filter_map(|(index, thread)| match self.subject.operation(&thread.local) {
-                Operation::Read { loc, access: Access::Plain, .. } => Some((index, loc, false, true)),
-                Operation::Write { loc, access: Access::Plain, .. } => Some((index, loc, true, true)),
-                Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => Some((index, loc, true, false)),
-                _ => None,
+        let operations: Vec<Next> = running
+            .filter_map(|(index, thread)| {
+                let step = Step { thread: ThreadId(index as u16), action: Action::Run };
+                next_access(step, &self.subject.operation(&thread.local))
             })
             .collect();
+        if operations.is_empty() {
+            return Vec::new();
+        }
+        let waiting = self.waiting_stores(state);
         let mut races = Vec::new();
-        for (at, &(first, loc, writes, plain)) in accesses.iter().enumerate() {
-            for &(second, other_loc, other_writes, other_plain) in &accesses[at + 1..] {
-                if loc == other_loc && (writes || other_writes) && (plain || other_plain) {
-                    races.push(Race { loc, threads: [ThreadId(first as u16), ThreadId(second as u16)] });
-                }
-            }
+        for (at, first) in operations.iter().enumerate() {
+            let others = operations[at + 1..].iter().chain(&waiting);
+            races.extend(
+                others
+                    .filter(|second| conflict(first, second))
+                    .map(|second| Race { loc: first.loc, accesses: [first.step, second.step] }),
+            );
         }
         races
     }
+
+    /// Stores that may go to memory next and that later stores may have overtaken.
+    fn waiting_stores(&self, state: &State<S::Thread>) -> Vec<Next> {
+        if self.rules.buffers != Buffers::PerLocation {
+            return Vec::new();
+        }
+        let stores = state.threads.iter().enumerate().flat_map(|(index, thread)| {
+            thread.buffer.flushable(&self.rules).map(move |at| {
+                let entry = &thread.buffer.entries()[at];
+                let step = Step { thread: ThreadId(index as u16), action: Action::Flush(at as u8) };
+                Next { step, loc: entry.loc, writes: true, plain: entry.access == Access::Plain }
+            })
+        });
+        stores.collect()
+    }
+}
+
+fn next_access(step: Step, operation: &Operation) -> Option<Next> {
+    let (loc, writes, plain) = match *operation {
+        Operation::Read { loc, access, .. } => (loc, false, access == Access::Plain),
+        Operation::Write { loc, access, .. } => (loc, true, access == Access::Plain),
+        Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => (loc, true, false),
+        _ => return None,
+    };
+    Some(Next { step, loc, writes, plain })
+}
+
+fn conflict(first: &Next, second: &Next) -> bool {
+    first.step.thread != second.step.thread
+        && first.loc == second.loc
+        && (first.writes || second.writes)
+        && (first.plain || second.plain)
 }

@@ -164,8 +164,10 @@ impl<'a> Search<'a> {
         let n_threads = state.threads.len();
         let (shared, thread) = (state.shared.clone(), state.threads[index].clone());
         let performed = self.machine.apply(state, step);
-        if let Some(failure) = &performed.failure {
-            self.judge.failed(thread.key, &thread.local, failure, || {
+        if self.histories.is_none()
+            && let Some(failure) = &performed.failure
+        {
+            self.judge.failed(&thread, step, failure, || {
                 let mut path = self.visited.path(at);
                 path.push(step);
                 path

@@ -1,11 +1,13 @@
 //! Turns what a search comes across into violations and observations, each once, with the first schedule to it.
 
 use crate::execution::{
-    Blocked, Failure, Interpreter, IrThread, Machine, Operation, Rules, State, Stuck, ThreadId, ThreadKey,
+    Blocked, Failure, Interpreter, IrThread, Machine, Operation, Race, Rules, State, Stuck, ThreadId, ThreadKey,
+    ThreadState,
 };
 use crate::program::{Access, Loc, Program, Quantifier, Span};
 use crate::report::{FinalState, Observation, Violation, ViolationKind};
 use crate::schedule::{Action, Schedule, Step};
+use crate::trace;
 use std::collections::BTreeSet;
 
 /// Collects what is wrong.
@@ -53,15 +55,25 @@ impl<'a> Judge<'a> {
     /// A thread failed in the last step of the path.
     pub(super) fn failed(
         &mut self,
-        key: ThreadKey,
-        thread: &IrThread,
+        thread: &ThreadState<IrThread>,
+        step: Step,
         failure: &Failure,
-        path: impl FnOnce() -> Vec<Step>,
+        path: impl Fn() -> Vec<Step>,
     ) {
         let kind = ViolationKind::Failure(failure.kind);
-        let span = self.subject.span(thread);
-        let identity = (kind, vec![(key, span.start)], failure.message.clone());
-        self.add(identity, failure.message.clone(), Some((self.subject.name(thread), span)), path);
+        let span = match step.action {
+            // By now the thread is somewhere else than at its store.
+            Action::Flush(_) => self.last_span(&path()),
+            Action::Run | Action::Choose(_) => self.subject.span(&thread.local),
+        };
+        let identity = (kind, vec![(thread.key, span.start)], failure.message.clone());
+        self.add(identity, failure.message.clone(), Some((self.subject.name(&thread.local), span)), path);
+    }
+
+    /// Where the operation or the store of a path's last step stands.
+    fn last_span(&self, path: &[Step]) -> Span {
+        let trace = trace::replay(self.subject, self.machine.rules, &Schedule(path.to_vec()));
+        trace.ok().and_then(|trace| trace.events.last().map(|event| event.span)).unwrap_or_default()
     }
 
     /// Nothing can happen, and not because all threads have ended.
@@ -107,18 +119,50 @@ impl<'a> Judge<'a> {
             return;
         }
         for race in self.machine.races(state) {
-            let threads = race.threads.map(|id| &state.threads[id.index()]);
-            let [first, second] = threads.map(|thread| self.subject.name(&thread.local));
-            let spans = threads.map(|thread| self.subject.span(&thread.local));
-            let message = format!("{first} and {second} access `{}` at the same time", self.loc(race.loc));
-            let mut places: Vec<_> = threads.iter().zip(spans).map(|(thread, span)| (thread.key, span.start)).collect();
-            places.sort_unstable();
-            // The two accesses are shown as the last steps. A store at its buffer's bound or a spinning read cannot be.
-            let last = race.threads.into_iter().filter(|&id| self.machine.can_run(state, id));
-            let last: Vec<Step> = last.map(|thread| Step { thread, action: Action::Run }).collect();
-            let identity = (ViolationKind::DataRace, places, String::new());
-            self.add(identity, message, Some((first, spans[0])), || [path(), last].concat());
+            self.race(state, &race, &path);
         }
+    }
+
+    fn race(&mut self, state: &State<IrThread>, race: &Race, path: &impl Fn() -> Vec<Step>) {
+        let threads = race.accesses.map(|access| &state.threads[access.thread.index()]);
+        let [first, second] = threads.map(|thread| self.subject.name(&thread.local));
+        let mut spans = threads.map(|thread| self.subject.span(&thread.local));
+        let places = |spans: [Span; 2]| {
+            let mut places = [(threads[0].key, spans[0].start), (threads[1].key, spans[1].start)];
+            places.sort_unstable();
+            places.to_vec()
+        };
+        if let Action::Flush(at) = race.accesses[1].action {
+            // Where the store stands takes a replay to find out, so that is asked once.
+            spans[1] = Span::new(u32::MAX as usize, u32::MAX as usize);
+            let value = threads[1].buffer.entries()[at as usize].value;
+            if !self.seen.insert((ViolationKind::DataRace, places(spans), format!("{} = {value}", race.loc))) {
+                return;
+            }
+            spans[1] = self.last_span(&[path(), vec![race.accesses[1]]].concat());
+        }
+        let message = format!("{first} and {second} access `{}` at the same time", self.loc(race.loc));
+        let identity = (ViolationKind::DataRace, places(spans), String::new());
+        if !self.seen.contains(&identity) {
+            let schedule = [path(), self.take_in_turn(state, race)].concat();
+            self.add(identity, message, Some((first, spans[0])), || schedule);
+        }
+    }
+
+    /// The two accesses as the last steps, as far as both can be taken: a store at its buffer's bound cannot, nor
+    /// can a read that spins and would see nothing new.
+    fn take_in_turn(&self, state: &State<IrThread>, race: &Race) -> Vec<Step> {
+        let mut state = state.clone();
+        let mut taken = Vec::new();
+        for step in race.accesses {
+            let mut possible = Vec::new();
+            self.machine.steps(&state, &mut possible);
+            if possible.contains(&step) {
+                self.machine.apply(&mut state, step);
+                taken.push(step);
+            }
+        }
+        taken
     }
 
     fn add(

@@ -117,11 +117,11 @@ impl<'a, 'j> Runner<'a, 'j> {
     /// Takes a step and notes it. Gives what the thread's history says of it.
     fn take(&mut self, step: Step) -> Option<i64> {
         let index = step.thread.index();
-        let before = self.state.threads[index].local.clone();
+        let before = self.state.threads[index].clone();
         let performed = self.machine.apply(&mut self.state, step);
         self.steps.push(step);
         if let Some(failure) = &performed.failure {
-            self.judge.failed(self.state.threads[index].key, &before, failure, || self.steps.clone());
+            self.judge.failed(&before, step, failure, || self.steps.clone());
         }
         while self.threads.len() < self.state.threads.len() {
             let key = self.state.threads[self.threads.len()].key;
@@ -134,9 +134,9 @@ impl<'a, 'j> Runner<'a, 'j> {
             result,
             written: performed.written,
             buffered: performed.buffered,
-            awaiting: self.subject.awaiting(&before).to_vec(),
+            awaiting: self.subject.awaiting(&before.local).to_vec(),
             failure: performed.failure,
-            span: self.subject.span(&before),
+            span: self.subject.span(&before.local),
             at: self.steps.len() as u32,
         });
         Some(result)

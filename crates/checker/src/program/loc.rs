@@ -15,8 +15,8 @@ const POINTER_BASE: i64 = 1 << 56;
 const HEAP: u64 = 1 << 52;
 const OFFSET_BITS: u32 = 8;
 const BLOCK_BITS: u32 = 16;
-/// Thread keys that can allocate: two levels of forking.
-const KEY_BITS: u32 = 24;
+/// Thread keys that can allocate: two levels of forking from any of the first 15 threads.
+const KEY_BITS: u32 = 28;
 
 impl Loc {
     /// The cell `Program::cells[index]`.
@@ -72,6 +72,22 @@ impl fmt::Display for Loc {
         match self.offset_in_block() {
             0 => Ok(()),
             offset => write!(f, "+{offset}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execution::ThreadKey;
+
+    #[test]
+    fn threads_two_forks_deep_can_allocate() {
+        for initial in 0..15 {
+            let ThreadKey(key) = ThreadKey::initial(initial).child(4094).unwrap().child(4094).unwrap();
+            let block = Loc::heap(key, 65535).unwrap();
+            assert_eq!(Loc::from_pointer(block.offset(255).pointer()).unwrap().block(), Some(block));
+            assert_eq!(block.to_string(), format!("heap{key}.65535"));
         }
     }
 }

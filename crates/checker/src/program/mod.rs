@@ -7,12 +7,14 @@
 mod expr;
 mod liveness;
 mod loc;
+mod print;
 mod source;
 mod validate;
 
 pub use expr::{BinaryOp, DivisionByZero, Expr, ExprOver, FinalExpr, FinalValue, UnaryOp};
 pub use liveness::Liveness;
 pub use loc::Loc;
+pub use print::PrintedRoutine;
 pub use source::{Diagnostic, Label, LineColumn, Source, Span};
 pub use validate::validate;
 

@@ -1,3 +1,13 @@
 //! Integration tests of the checker.
 
+mod agreement;
+mod engines;
+mod fuzz_litmus;
+mod fuzz_parsers;
+mod language;
+mod litmus;
+mod litmus_corpus;
+mod litmus_truth;
 mod machine;
+mod reference;
+mod regressions;

@@ -1,0 +1,240 @@
+//! Calls: C11 atomics, and the Linux kernel's most common ones.
+
+use super::super::lexer::{Parsed, Word};
+use super::expression::fold;
+use super::{Term, Thread};
+use crate::program::{BinaryOp, Diagnostic, Expr, Instr, Ordering, Place, RmwOp, Span};
+
+/// The arguments of a call, in order, with their places.
+struct Arguments {
+    name: String,
+    span: Span,
+    terms: std::vec::IntoIter<Term>,
+    order: Ordering,
+}
+
+impl Thread<'_, '_> {
+    /// A call, after the function's name. A call without a value gives 0.
+    pub(super) fn call(&mut self, name: &str, span: Span) -> Parsed<Term> {
+        let mut arguments = self.arguments(name, span)?;
+        let value = match self.c11(&mut arguments)? {
+            Some(value) => value,
+            None => match self.linux(&mut arguments)? {
+                Some(value) => value,
+                None => return Err(Diagnostic::new(span, format!("the function `{name}` is not supported"))),
+            },
+        };
+        if arguments.terms.next().is_some() {
+            return Err(Diagnostic::new(span, format!("`{name}` has too many arguments")));
+        }
+        Ok(Term::Value(value))
+    }
+
+    /// Reads the arguments; memory orders are taken out. The first of several orders counts.
+    fn arguments(&mut self, name: &str, span: Span) -> Parsed<Arguments> {
+        self.cursor.expect("(")?;
+        let (mut terms, mut order) = (Vec::new(), None);
+        while !self.cursor.eat(")") {
+            match self.memory_order() {
+                Some(found) => order = order.or(Some(found)),
+                None => terms.push(self.expression_term()?),
+            }
+            if !self.cursor.at_symbol(")") {
+                self.cursor.expect(",")?;
+            }
+        }
+        let order = order.unwrap_or(Ordering::SeqCst);
+        Ok(Arguments { name: name.to_string(), span, terms: terms.into_iter(), order })
+    }
+
+    fn memory_order(&mut self) -> Option<Ordering> {
+        let Word::Identifier(name) = self.cursor.peek() else { return None };
+        let order = match name {
+            "memory_order_relaxed" => Ordering::Relaxed,
+            "memory_order_acquire" | "memory_order_consume" => Ordering::Acquire,
+            "memory_order_release" => Ordering::Release,
+            "memory_order_acq_rel" => Ordering::AcqRel,
+            "memory_order_seq_cst" => Ordering::SeqCst,
+            _ => return None,
+        };
+        self.cursor.advance();
+        Some(order)
+    }
+
+    fn c11(&mut self, arguments: &mut Arguments) -> Parsed<Option<Expr>> {
+        let name = arguments.name.strip_suffix("_explicit").unwrap_or(&arguments.name).to_string();
+        let order = arguments.order;
+        if let Some(op) = name.strip_prefix("atomic_fetch_").and_then(rmw_op) {
+            return self.rmw(op, arguments).map(Some);
+        }
+        Ok(Some(match name.as_str() {
+            "atomic_load" => {
+                let place = self.pointer(arguments)?;
+                self.load(place, order)
+            }
+            "atomic_store" => self.store(arguments, order)?,
+            "atomic_init" => self.store(arguments, Ordering::Relaxed)?,
+            "atomic_exchange" => self.rmw(RmwOp::Swap, arguments)?,
+            "atomic_flag_test_and_set" => {
+                let place = self.pointer(arguments)?;
+                self.emit_rmw(RmwOp::Swap, place, 1.into(), order)
+            }
+            "atomic_flag_clear" => {
+                let place = self.pointer(arguments)?;
+                self.code.emit(Instr::Store { place, value: 0.into(), ordering: order });
+                0.into()
+            }
+            "atomic_compare_exchange_strong" | "atomic_compare_exchange_weak" | "SCAS" | "WCAS" => {
+                self.compare_exchange(arguments)?
+            }
+            "atomic_thread_fence" => self.fence(order),
+            "atomic_signal_fence" => 0.into(),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn linux(&mut self, arguments: &mut Arguments) -> Parsed<Option<Expr>> {
+        let name = arguments.name.clone();
+        let base = ["_relaxed", "_acquire", "_release"].iter().find_map(|suffix| name.strip_suffix(suffix));
+        Ok(Some(match name.as_str() {
+            "READ_ONCE" | "rcu_dereference_once" => {
+                let place = self.memory(arguments)?;
+                self.load(place, Ordering::Relaxed)
+            }
+            "WRITE_ONCE" => {
+                let place = self.memory(arguments)?;
+                let value = self.operand(arguments)?;
+                self.code.emit(Instr::Store { place, value, ordering: Ordering::Relaxed });
+                0.into()
+            }
+            "smp_mb" => self.fence(Ordering::SeqCst),
+            "smp_wmb" => self.fence(Ordering::Release),
+            "smp_rmb" => self.fence(Ordering::Acquire),
+            "barrier" | "cpu_relax" => 0.into(),
+            "smp_load_acquire" => {
+                let place = self.pointer(arguments)?;
+                self.load(place, Ordering::Acquire)
+            }
+            "smp_store_release" => self.store(arguments, Ordering::Release)?,
+            "smp_store_mb" => self.store(arguments, Ordering::SeqCst)?,
+            "atomic_read" => {
+                let place = self.pointer(arguments)?;
+                self.load(place, Ordering::Relaxed)
+            }
+            "atomic_set" => self.store(arguments, Ordering::Relaxed)?,
+            _ => match base.unwrap_or(&name) {
+                "xchg" => self.rmw(RmwOp::Swap, arguments)?,
+                "cmpxchg" => {
+                    let place = self.pointer(arguments)?;
+                    let (expected, desired) = (self.operand(arguments)?, self.operand(arguments)?);
+                    self.emit_cas(place, expected, desired)
+                }
+                _ => return Ok(None),
+            },
+        }))
+    }
+
+    fn fence(&mut self, ordering: Ordering) -> Expr {
+        if ordering != Ordering::Relaxed {
+            self.code.emit(Instr::Fence { ordering });
+        }
+        0.into()
+    }
+
+    fn store(&mut self, arguments: &mut Arguments, ordering: Ordering) -> Parsed<Expr> {
+        let place = self.pointer(arguments)?;
+        let value = self.operand(arguments)?;
+        self.code.emit(Instr::Store { place, value, ordering });
+        Ok(0.into())
+    }
+
+    fn rmw(&mut self, op: RmwOp, arguments: &mut Arguments) -> Parsed<Expr> {
+        let place = self.pointer(arguments)?;
+        let operand = self.operand(arguments)?;
+        Ok(self.emit_rmw(op, place, operand, arguments.order))
+    }
+
+    fn emit_rmw(&mut self, op: RmwOp, place: Place, operand: Expr, ordering: Ordering) -> Expr {
+        let old = self.code.temporary();
+        self.code.emit(Instr::Rmw { dst: Some(old), place, op, operand, ordering });
+        old.into()
+    }
+
+    fn emit_cas(&mut self, place: Place, expected: Expr, desired: Expr) -> Expr {
+        let dst = self.code.temporary();
+        self.code.emit(Instr::Cas { dst, place, expected, desired, ordering: Ordering::SeqCst });
+        dst.into()
+    }
+
+    /// The second argument points to the expected value and receives the one that was found instead.
+    fn compare_exchange(&mut self, arguments: &mut Arguments) -> Parsed<Expr> {
+        let place = self.pointer(arguments)?;
+        let term = self.next(arguments)?;
+        let expected_in = match term {
+            Term::AddressOfLocal(reg, _) => Err(reg),
+            term => {
+                let pointer = self.value(term);
+                Ok(self.place_at(pointer))
+            }
+        };
+        let expected = self.code.temporary();
+        match &expected_in {
+            Ok(place) => {
+                self.code.emit(Instr::Load { dst: expected, place: place.clone(), ordering: Ordering::Relaxed })
+            }
+            Err(reg) => self.code.assign(expected, *reg),
+        }
+        let desired = self.operand(arguments)?;
+        let found = self.emit_cas(place, expected.into(), desired);
+        let equal = fold(BinaryOp::Eq, found.clone(), expected.into());
+        let (failed, end) = (self.code.label(), self.code.label());
+        self.code.branch(equal.clone(), end, failed);
+        self.code.place(failed);
+        match expected_in {
+            Ok(place) => self.code.emit(Instr::Store { place, value: found, ordering: Ordering::Relaxed }),
+            Err(reg) => self.code.assign(reg, found),
+        }
+        self.code.place(end);
+        Ok(equal)
+    }
+
+    fn next(&mut self, arguments: &mut Arguments) -> Parsed<Term> {
+        let missing = || Diagnostic::new(arguments.span, format!("`{}` has too few arguments", arguments.name));
+        arguments.terms.next().ok_or_else(missing)
+    }
+
+    fn operand(&mut self, arguments: &mut Arguments) -> Parsed<Expr> {
+        let term = self.next(arguments)?;
+        Ok(self.value(term))
+    }
+
+    /// What the next argument points to.
+    fn pointer(&mut self, arguments: &mut Arguments) -> Parsed<Place> {
+        let pointer = match self.next(arguments)? {
+            Term::AddressOfLocal(..) => {
+                return Err(Diagnostic::new(arguments.span, "atomic operations on local variables are not supported"));
+            }
+            term => self.value(term),
+        };
+        Ok(self.place_at(pointer))
+    }
+
+    /// The next argument, which is memory by itself: `*x`.
+    fn memory(&mut self, arguments: &mut Arguments) -> Parsed<Place> {
+        match self.next(arguments)? {
+            Term::Memory(place) => Ok(place),
+            _ => Err(Diagnostic::new(arguments.span, format!("`{}` needs memory: `*x`", arguments.name))),
+        }
+    }
+}
+
+fn rmw_op(name: &str) -> Option<RmwOp> {
+    Some(match name {
+        "add" => RmwOp::Add,
+        "sub" => RmwOp::Sub,
+        "and" => RmwOp::And,
+        "or" => RmwOp::Or,
+        "xor" => RmwOp::Xor,
+        _ => return None,
+    })
+}

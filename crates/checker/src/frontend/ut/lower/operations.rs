@@ -1,0 +1,206 @@
+//! Atomic operations: `x.load(acquire)`, `a[i].fetch_add(1)`, `p.next.cas(old, new)`.
+
+use super::super::ast::{Expr, ExprKind, Ident};
+use super::super::globals::Global;
+use super::super::suggest;
+use super::Lowerer;
+use super::builtins::count;
+use super::expressions::Want;
+use super::places::SharedPlace;
+use crate::program::{self, Access, BinaryOp, Diagnostic, Instr, Ordering, RmwOp, Span};
+
+/// The operations: name, what it does, number of arguments before the ordering.
+const OPERATIONS: [(&str, Operation, usize); 13] = [
+    ("load", Operation::Load, 0),
+    ("store", Operation::Store, 1),
+    ("swap", Operation::Rmw(RmwOp::Swap), 1),
+    ("fetch_add", Operation::Rmw(RmwOp::Add), 1),
+    ("fetch_sub", Operation::Rmw(RmwOp::Sub), 1),
+    ("fetch_and", Operation::Rmw(RmwOp::And), 1),
+    ("fetch_or", Operation::Rmw(RmwOp::Or), 1),
+    ("fetch_xor", Operation::Rmw(RmwOp::Xor), 1),
+    ("fetch_nand", Operation::Rmw(RmwOp::Nand), 1),
+    ("fetch_max", Operation::Rmw(RmwOp::Max), 1),
+    ("fetch_min", Operation::Rmw(RmwOp::Min), 1),
+    ("cas", Operation::Cas, 2),
+    ("compare_exchange", Operation::CompareExchange, 2),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Load,
+    Store,
+    /// The old value.
+    Rmw(RmwOp),
+    /// 1 if it stored, else 0.
+    Cas,
+    /// The old value.
+    CompareExchange,
+}
+
+const ORDERINGS: [(&str, Ordering); 5] = [
+    ("relaxed", Ordering::Relaxed),
+    ("acquire", Ordering::Acquire),
+    ("release", Ordering::Release),
+    ("acqrel", Ordering::AcqRel),
+    ("seqcst", Ordering::SeqCst),
+];
+
+impl<'a> Lowerer<'a, '_> {
+    /// `object.name(arguments)`.
+    pub(super) fn operation(
+        &mut self,
+        object: &'a Expr,
+        name: &'a Ident,
+        arguments: &'a [Expr],
+        span: Span,
+        want: Want,
+    ) -> program::Expr {
+        let Some((_, operation, operands)) = OPERATIONS.into_iter().find(|(known, ..)| *known == name.name) else {
+            let diagnostic = self.unknown_operation(object, name);
+            self.error(diagnostic);
+            return 0.into();
+        };
+        if arguments.len() < operands || arguments.len() > operands + 1 {
+            self.error(
+                Diagnostic::new(span, format!("`{}` is given {}", name.name, count(arguments.len())))
+                    .label("wrong number of arguments")
+                    .hint(format!("write `{}`, with an ordering at the end if you like", usage(operation, &name.name))),
+            );
+            return 0.into();
+        }
+        let Some(place) = self.place(object) else { return 0.into() };
+        let ordering = self.operation_ordering(operation, &name.name, arguments.get(operands));
+        self.check_plain(&place, operation, arguments.len() > operands, span);
+        let operands: Vec<program::Expr> = arguments[..operands].iter().map(|operand| self.value(operand)).collect();
+        self.perform(operation, place.place, operands, ordering, span, want)
+    }
+
+    fn perform(
+        &mut self,
+        operation: Operation,
+        place: program::Place,
+        operands: Vec<program::Expr>,
+        ordering: Ordering,
+        span: Span,
+        want: Want,
+    ) -> program::Expr {
+        let mut operands = operands.into_iter();
+        let mut operand = || operands.next().unwrap_or(program::Expr::Const(0));
+        match operation {
+            Operation::Load => self.load(&place, ordering, want.register(), span),
+            Operation::Store => {
+                if want != Want::Nothing {
+                    self.error(
+                        Diagnostic::new(span, "`store` has no value")
+                            .label("nothing to use here")
+                            .hint("make it a statement, or use `swap` for the old value"),
+                    );
+                }
+                self.emit(Instr::Store { place, value: operand(), ordering }, span);
+                0.into()
+            }
+            Operation::Rmw(op) => {
+                let dst = match want {
+                    Want::Nothing => None,
+                    Want::Value(into) => Some(into.unwrap_or_else(|| self.builder.temporary())),
+                };
+                self.emit(Instr::Rmw { dst, place, op, operand: operand(), ordering }, span);
+                dst.map_or(0.into(), Into::into)
+            }
+            Operation::CompareExchange => {
+                let dst = want.register().unwrap_or_else(|| self.builder.temporary());
+                self.emit(Instr::Cas { dst, place, expected: operand(), desired: operand(), ordering }, span);
+                dst.into()
+            }
+            Operation::Cas => {
+                let mut expected = operand();
+                // It is used twice; a copy of a large expression inside a large expression would double every time.
+                if !matches!(expected, program::Expr::Const(_) | program::Expr::Leaf(_)) {
+                    let copy = self.builder.temporary();
+                    self.emit(Instr::Assign { dst: copy, value: expected }, span);
+                    expected = copy.into();
+                }
+                let dst = self.builder.temporary();
+                self.emit(Instr::Cas { dst, place, expected: expected.clone(), desired: operand(), ordering }, span);
+                program::Expr::from(dst).binary(BinaryOp::Eq, expected)
+            }
+        }
+    }
+
+    fn unknown_operation(&self, object: &Expr, name: &Ident) -> Diagnostic {
+        if let ExprKind::Name(object) = &object.kind
+            && let Some(global @ Global::Sync { .. }) = self.globals.get(object)
+        {
+            return Diagnostic::new(name.span, format!("`{object}` is {}, not a variable", global.kind()))
+                .label("not an operation of it")
+                .hint(format!("locks are used through functions, such as `lock({object})`"));
+        }
+        let otherwise = format!("the operations are {}", OPERATIONS.map(|(name, ..)| name).join(", "));
+        Diagnostic::new(name.span, format!("unknown operation `{}`", name.name))
+            .label("not an operation")
+            .hint(suggest::hint(&name.name, OPERATIONS.map(|(name, ..)| name), &otherwise))
+    }
+
+    /// The ordering that is written, or the default: relaxed loads and stores, sequentially consistent RMWs.
+    fn operation_ordering(&mut self, operation: Operation, name: &str, written: Option<&'a Expr>) -> Ordering {
+        let (default, allowed): (_, &[&str]) = match operation {
+            Operation::Load => (Ordering::Relaxed, &["relaxed", "acquire", "seqcst"]),
+            Operation::Store => (Ordering::Relaxed, &["relaxed", "release", "seqcst"]),
+            _ => (Ordering::SeqCst, &["relaxed", "acquire", "release", "acqrel", "seqcst"]),
+        };
+        let Some(written) = written else { return default };
+        let ExprKind::Name(word) = &written.kind else {
+            self.error(
+                Diagnostic::new(written.span, "an ordering is expected here")
+                    .label("not an ordering")
+                    .hint(format!("write {}", allowed.join(", "))),
+            );
+            return default;
+        };
+        let ordering = self.ordering(word, written.span).unwrap_or(default);
+        let known = ORDERINGS.iter().any(|(known, _)| known == word);
+        if known && !allowed.contains(&word.as_str()) {
+            self.error(
+                Diagnostic::new(written.span, format!("a {name} cannot be {word}"))
+                    .label("makes no sense here")
+                    .hint(format!("write {}", allowed.join(", "))),
+            );
+        }
+        ordering
+    }
+
+    /// The ordering of that name.
+    pub(super) fn ordering(&mut self, word: &str, span: Span) -> Option<Ordering> {
+        let found = ORDERINGS.into_iter().find(|(name, _)| *name == word);
+        if found.is_none() {
+            let names = ORDERINGS.map(|(name, _)| name);
+            let plain = word.replace('_', "").to_lowercase();
+            let near = names.into_iter().find(|name| **name == plain);
+            let otherwise = format!("the orderings are {}", names.join(", "));
+            let hint = near.map_or_else(|| suggest::hint(word, names, &otherwise), |near| format!("write `{near}`"));
+            self.error(Diagnostic::new(span, format!("unknown ordering `{word}`")).label("not an ordering").hint(hint));
+        }
+        found.map(|(_, ordering)| ordering)
+    }
+
+    /// Plain variables are for data that something else protects.
+    fn check_plain(&mut self, place: &SharedPlace, operation: Operation, ordered: bool, span: Span) {
+        let atomic = ordered || !matches!(operation, Operation::Load | Operation::Store);
+        if place.access == Access::Plain && atomic {
+            self.error(
+                Diagnostic::new(span, "an atomic operation on plain data")
+                    .label("declared as `plain`")
+                    .hint("declare it as `shared` (a field: without `plain`), or read and assign it directly"),
+            );
+        }
+    }
+}
+
+fn usage(operation: Operation, name: &str) -> String {
+    match operation {
+        Operation::Load => "x.load()".to_string(),
+        Operation::Store | Operation::Rmw(_) => format!("x.{name}(value)"),
+        Operation::Cas | Operation::CompareExchange => format!("x.{name}(old, new)"),
+    }
+}

@@ -1,0 +1,134 @@
+//! The `exhaustive` engine and the machine under it against the reference semantics, on generated programs.
+
+use crate::reference::{Behaviour, behaviour};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use unthread_checker::execution::{Interpreter, MemoryModel, Rules};
+use unthread_checker::explore::{Options, Unwatched, check, exhaustive};
+use unthread_checker::program::{Program, Quantifier, validate};
+use unthread_checker::report::{Report, StopReason, ViolationKind};
+use unthread_generate::{Features, Sketch, Statement, cases, for_all, sketches};
+
+/// Programs with more states than this are left out: the reference is slow.
+const BUDGET: usize = 30_000;
+
+/// Compares an engine's findings under some rules with the reference under the memory model. Says whether it did: programs that
+/// are too large are left out.
+pub(crate) fn agree(sketch: &Sketch, memory: MemoryModel, rules: Rules) -> Result<bool, String> {
+    let program = sketch.program();
+    validate(&program)?;
+    let spins = sketch.any(|statement| matches!(statement, Statement::Spin { .. }));
+    let Some(expected) = behaviour(&program, memory, !spins, BUDGET) else { return Ok(false) };
+    let options = Options { rules, all_violations: true, ..Options::new(memory) };
+    let report = check(&program, &options, &Unwatched);
+    if let StopReason::Failed(why) = &report.stop {
+        return Err(why.clone());
+    }
+    let mut found = behaviour_of(&program, &report);
+    if !spins {
+        let histories = exhaustive::histories(&Interpreter::new(&program), &options, u64::MAX, &Unwatched);
+        let histories = histories.ok_or("histories were not counted")?;
+        let plain = |combination: Vec<(_, Vec<i64>)>| {
+            combination
+                .into_iter()
+                .map(|(unthread_checker::execution::ThreadKey(key), results)| (key, results))
+                .collect()
+        };
+        found.histories = histories.combinations().into_iter().map(plain).collect();
+    } else {
+        found.histories = expected.histories.clone();
+    }
+    if found == expected {
+        return Ok(true);
+    }
+    Err(format!("{memory}:\n{}", difference(&found, &expected)))
+}
+
+fn behaviour_of(program: &Program, report: &Report) -> Behaviour {
+    let mut found = Behaviour::default();
+    for state in &report.final_states {
+        found.final_states.insert(state.clone());
+    }
+    for violation in &report.violations {
+        let words: Vec<&str> = violation.message.split(' ').collect();
+        match violation.kind {
+            ViolationKind::Failure(_) => {
+                let thread = violation.thread.clone().expect("a thread failed");
+                let place = violation.span.expect("somewhere").start;
+                found.failures.insert((violation.kind.name().into(), thread, place, violation.message.clone()));
+            }
+            ViolationKind::Deadlock => {
+                let name = |sentence: &str| sentence.split(' ').next().expect("a name").to_string();
+                let mut names: Vec<String> = violation.message.split("; ").map(name).collect();
+                names.sort();
+                found.deadlocks.insert(names);
+            }
+            ViolationKind::Livelock => found.endless = true,
+            ViolationKind::DataRace => {
+                let mut pair = [words[0].to_string(), words[2].to_string()];
+                pair.sort();
+                let [first, second] = pair;
+                found.races.insert((first, second));
+            }
+            ViolationKind::Condition => {
+                let is_it = |condition: &unthread_checker::program::Condition| Some(condition.span) == violation.span;
+                found.conditions.extend(program.conditions.iter().position(is_it));
+            }
+        }
+    }
+    for (index, condition) in program.conditions.iter().enumerate() {
+        let observed = report.observations.iter().any(|o| o.span == condition.span && o.witness.is_some());
+        if condition.quantifier == Quantifier::Exists && observed {
+            found.conditions.insert(index);
+        }
+    }
+    found
+}
+
+/// What is in one and not in the other.
+fn difference(found: &Behaviour, expected: &Behaviour) -> String {
+    fn sets<T: Ord + std::fmt::Debug>(what: &str, found: &BTreeSet<T>, expected: &BTreeSet<T>) -> String {
+        let show = |sign: &str, items: Vec<&T>| {
+            items.into_iter().take(4).map(|item| format!("{sign} {what} {item:?}\n")).collect::<String>()
+        };
+        show("unexpected", found.difference(expected).collect())
+            + &show("missing", expected.difference(found).collect())
+    }
+    [
+        sets("final state", &found.final_states, &expected.final_states),
+        sets("failure", &found.failures, &expected.failures),
+        sets("deadlock", &found.deadlocks, &expected.deadlocks),
+        sets("livelock", &[found.endless].into(), &[expected.endless].into()),
+        sets("race", &found.races, &expected.races),
+        sets("condition", &found.conditions, &expected.conditions),
+        sets("history", &found.histories, &expected.histories),
+    ]
+    .concat()
+}
+
+fn agrees_with_reference(memory: MemoryModel) {
+    let (compared, total) = (AtomicU32::new(0), AtomicU32::new(0));
+    for_all(sketches(Features::ALL), cases(2000), |sketch| {
+        total.fetch_add(1, Relaxed);
+        compared.fetch_add(agree(sketch, memory, memory.rules())?.into(), Relaxed);
+        Ok(())
+    });
+    let (compared, total) = (compared.into_inner(), total.into_inner());
+    println!("{memory}: {compared} of {total} programs were small enough to be compared");
+    assert!(compared * 10 >= total * 8, "{compared} of {total} programs were compared");
+}
+
+#[test]
+fn exhaustive_agrees_with_the_reference_under_sc() {
+    agrees_with_reference(MemoryModel::Sc);
+}
+
+#[test]
+fn exhaustive_agrees_with_the_reference_under_tso() {
+    agrees_with_reference(MemoryModel::Tso);
+}
+
+#[test]
+fn exhaustive_agrees_with_the_reference_under_pso() {
+    agrees_with_reference(MemoryModel::Pso);
+}

@@ -1,0 +1,137 @@
+//! Programs that once went wrong, each small enough to be understood.
+
+use std::sync::Arc;
+use unthread_checker::execution::MemoryModel;
+use unthread_checker::explore::{Options, Unwatched, check};
+use unthread_checker::program::{
+    Access, BinaryOp, Cell, Expr, Instr, Loc, Ordering, Place, Program, Reg, Routine, Source, Span, Start, validate,
+};
+use unthread_checker::report::Report;
+use unthread_generate::{
+    CellSketch, Parent, PlaceSketch, Sketch, Statement,
+    Statement::{Alloc, Free},
+    ThreadSketch, Value, Var,
+};
+
+const X: PlaceSketch = PlaceSketch::Cell(0);
+const Y: PlaceSketch = PlaceSketch::Cell(1);
+const P0: PlaceSketch = PlaceSketch::Target(0);
+
+fn load(dst: u8, place: PlaceSketch) -> Statement {
+    Statement::Load { dst: Var::R(dst), place, ordering: Ordering::Relaxed }
+}
+
+fn store(place: PlaceSketch, value: i64) -> Statement {
+    Statement::Store { place, value: Value::Const(value), ordering: Ordering::Relaxed }
+}
+
+fn until(place: PlaceSketch, value: i64) -> Statement {
+    Statement::Spin { place, value, until_equal: true, yields: false }
+}
+
+/// A plain `x`, an atomic `y`, and these threads, each forked first thing by the one before it if asked for.
+fn sketch(forked: bool, bodies: Vec<Vec<Statement>>) -> Sketch {
+    let thread = |(index, body): (usize, Vec<Statement>)| ThreadSketch {
+        name: format!("w{index}"),
+        parent: (forked && index > 0).then(|| Parent { thread: index - 1, at: 1, join: false }),
+        body,
+    };
+    let cell = |name, access| CellSketch { name, initial: 0, access };
+    Sketch {
+        cells: vec![cell("x", Access::Plain), cell("y", Access::Atomic)],
+        threads: bodies.into_iter().enumerate().map(thread).collect(),
+        finally: vec![],
+        observed: true,
+        condition: None,
+    }
+}
+
+fn report(program: &Program, memory: MemoryModel) -> Report {
+    validate(program).unwrap();
+    check(program, &Options { all_violations: true, ..Options::new(memory) }, &Unwatched)
+}
+
+/// What is wrong, as kind, thread, and the line in the source.
+fn findings(program: &Program, memory: MemoryModel) -> Vec<String> {
+    let report = report(program, memory);
+    assert_eq!(report.stop.name(), "exhausted", "{:?}", report.stop);
+    let line = |span: Span| program.source.line_text(span.start).trim().to_string();
+    let show = |v: &unthread_checker::report::Violation| {
+        format!("{}: {}: {}", v.kind.name(), v.thread.as_deref().unwrap_or(""), line(v.span.unwrap()))
+    };
+    report.violations.iter().map(show).collect()
+}
+
+/// A program with one atomic cell and one thread.
+fn one_thread(registers: u16, code: Vec<Instr>) -> Program {
+    let routine = |name: &str, parameters, code: Vec<Instr>| Routine {
+        name: name.into(),
+        parameters,
+        registers: (0..registers).map(|r| format!("r{r}")).collect(),
+        spans: vec![Span::default(); code.len()],
+        code,
+        loops: vec![],
+        observed: vec![],
+    };
+    Program {
+        name: "one thread".into(),
+        source: Arc::new(Source::new("", "")),
+        cells: vec![Cell { name: "x".into(), initial: 0, access: Access::Atomic }],
+        locks: vec![],
+        condvars: vec![],
+        routines: vec![routine("main", 0, code), routine("child", 1, vec![Instr::End])],
+        initial: vec![Start { name: "main".into(), routine: 0, arguments: vec![] }],
+        finally: None,
+        conditions: vec![],
+    }
+}
+
+#[test]
+fn a_grandchild_can_allocate() {
+    let sketch = sketch(true, vec![vec![load(0, Y)], vec![load(0, Y)], vec![Alloc, store(P0, 1)]]);
+    assert_eq!(findings(&sketch.program(), MemoryModel::Sc), [""; 0]);
+}
+
+#[test]
+fn an_exchange_behind_the_last_cell_is_a_failure() {
+    let beyond = Place::Deref { pointer: Loc::global(0).pointer().into(), offset: 1, access: Access::Atomic };
+    let cas =
+        |place| Instr::Cas { dst: Reg(0), place, expected: 0.into(), desired: 1.into(), ordering: Ordering::SeqCst };
+    let program = one_thread(1, vec![cas(beyond), Instr::End]);
+    assert_eq!(findings(&program, MemoryModel::Tso), ["invalid-pointer: main: "]);
+}
+
+#[test]
+fn a_fork_whose_argument_divides_by_zero_fails() {
+    let quotient = Expr::from(1).binary(BinaryOp::Div, Reg(0).into());
+    let program = one_thread(1, vec![Instr::Fork { dst: None, routine: 1, arguments: vec![quotient] }, Instr::End]);
+    assert_eq!(findings(&program, MemoryModel::Sc), ["division-by-zero: main: "]);
+}
+
+#[test]
+fn an_endless_local_loop_is_not_taken_for_a_failed_assertion_or_assumption() {
+    // Loops of several lengths, so that the bound is met at each of their instructions.
+    for nops in 0..4 {
+        let check =
+            [Instr::Assert { condition: 1.into(), message: "never".into() }, Instr::Assume { condition: 1.into() }];
+        let nop = Instr::Assign { dst: Reg(0), value: 0.into() };
+        let code = [vec![nop; nops], check.to_vec(), vec![Instr::Jump { target: 0 }]].concat();
+        assert_eq!(findings(&one_thread(1, code), MemoryModel::Sc), ["out-of-resources: main: "]);
+    }
+}
+
+#[test]
+fn a_store_that_reaches_a_freed_block_is_reported_where_it_stands() {
+    let sketch = sketch(true, vec![vec![Alloc, store(P0, 1), load(0, Y)], vec![Free]]);
+    let mut findings = findings(&sketch.program(), MemoryModel::Tso);
+    findings.sort();
+    assert_eq!(findings, ["use-after-free: w0: p[0] = 1 (Relaxed)"]);
+}
+
+#[test]
+fn pso_lets_a_plain_store_race_with_who_saw_a_later_flag() {
+    let sketch = sketch(false, vec![vec![store(X, 1), store(Y, 1)], vec![until(Y, 1), load(0, X)]]);
+    assert_eq!(findings(&sketch.program(), MemoryModel::Sc), [""; 0]);
+    assert_eq!(findings(&sketch.program(), MemoryModel::Tso), [""; 0]);
+    assert_eq!(findings(&sketch.program(), MemoryModel::Pso), ["data-race: w1: r0 = x (Relaxed)"]);
+}

@@ -1,0 +1,307 @@
+//! How sketches are generated. Weights lean towards what finds bugs: few cells, small values, loads and stores.
+
+use crate::sketch::{
+    CellSketch, ConditionSketch, LockName, Parent, PlaceSketch, Sketch, Statement, Test, ThreadSketch, Value, Var,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::strategy::{BoxedStrategy, Union};
+use unthread_checker::program::{Access, LockMode, Ordering, Quantifier, RmwOp};
+
+/// What the generated programs contain, besides loads, stores, read-modify-writes and fences.
+#[derive(Clone, Copy, Debug)]
+pub struct Features {
+    /// Most threads.
+    pub threads: usize,
+    /// Most statements of a thread, but for a few longer ones.
+    pub statements: usize,
+    /// Read-modify-writes, fences and orderings other than `Relaxed`.
+    pub synchronisation: bool,
+    /// Locks and condition variables.
+    pub locks: bool,
+    /// Pointers, allocation, arrays with a computed index.
+    pub pointers: bool,
+    /// Threads that fork and join.
+    pub forks: bool,
+    /// Branches, bounded loops, choices, assumptions.
+    pub control: bool,
+    /// Loops that read until something changes.
+    pub spins: bool,
+    /// Assertions, panics, divisions.
+    pub faults: bool,
+    /// Plain cells, `finally`, conditions.
+    pub questions: bool,
+}
+
+impl Features {
+    /// Everything.
+    pub const ALL: Features = Features {
+        threads: 3,
+        statements: 4,
+        synchronisation: true,
+        locks: true,
+        pointers: true,
+        forks: true,
+        control: true,
+        spins: true,
+        faults: true,
+        questions: true,
+    };
+
+    /// Straight-line code with loads, stores, read-modify-writes and fences only.
+    pub const MEMORY: Features = Features {
+        threads: 3,
+        statements: 3,
+        synchronisation: true,
+        locks: false,
+        pointers: false,
+        forks: false,
+        control: false,
+        spins: false,
+        faults: false,
+        questions: false,
+    };
+}
+
+/// Sketches with these features.
+pub fn sketches(features: Features) -> BoxedStrategy<Sketch> {
+    let thread = thread(features).boxed();
+    // One thread shows little; a fourth is rare because it multiplies the states.
+    let most = if features.forks { features.threads + 1 } else { features.threads };
+    let threads = prop_oneof![
+        2 => vec(thread.clone(), 1..=2),
+        16 => vec(thread.clone(), 2..=features.threads),
+        1 => vec(thread, most),
+    ];
+    let finally = match features.questions {
+        true => prop_oneof![5 => Just(vec![]), 1 => vec(statement(features, 0), 1..=2)].boxed(),
+        false => Just(vec![]).boxed(),
+    };
+    let condition = match features.questions {
+        true => option::weighted(0.3, condition()).boxed(),
+        false => Just(None).boxed(),
+    };
+    let observed = if features.questions { proptest::bool::weighted(0.8).boxed() } else { Just(true).boxed() };
+    (cells(features), threads, finally, observed, condition)
+        .prop_map(|(cells, mut threads, finally, observed, condition)| {
+            for (index, thread) in threads.iter_mut().enumerate() {
+                thread.name = format!("w{index}");
+            }
+            Sketch { cells, threads, finally, observed, condition }
+        })
+        .boxed()
+}
+
+fn cells(features: Features) -> BoxedStrategy<Vec<CellSketch>> {
+    let access = match features.questions {
+        true => prop_oneof![6 => Just(Access::Atomic), 1 => Just(Access::Plain)].boxed(),
+        false => Just(Access::Atomic).boxed(),
+    };
+    let initial = prop_oneof![5 => Just(0), 1 => Just(1)];
+    vec((initial, access), 2..=3)
+        .prop_map(|cells| {
+            let named = cells.into_iter().zip(["x", "y", "z"]);
+            named.map(|((initial, access), name)| CellSketch { name, initial, access }).collect()
+        })
+        .boxed()
+}
+
+fn condition() -> impl Strategy<Value = ConditionSketch> {
+    let quantifier = prop_oneof![Just(Quantifier::Exists), Just(Quantifier::Forbidden), Just(Quantifier::Always)];
+    (quantifier, 0..3usize, 0..3i64).prop_map(|(quantifier, cell, value)| ConditionSketch { quantifier, cell, value })
+}
+
+fn thread(features: Features) -> impl Strategy<Value = ThreadSketch> {
+    let parent = (0..3usize, 0..3usize, any::<bool>()).prop_map(|(thread, at, join)| Parent { thread, at, join });
+    let parent = if features.forks { option::weighted(0.3, parent).boxed() } else { Just(None).boxed() };
+    let statement = statement(features, 2);
+    let body = prop_oneof![
+        10 => vec(statement.clone(), 1..=features.statements),
+        1 => vec(statement, 1..=features.statements + 2),
+    ];
+    (parent, body).prop_map(|(parent, body)| ThreadSketch { name: String::new(), parent, body })
+}
+
+fn statement(features: Features, depth: u32) -> BoxedStrategy<Statement> {
+    let mut kinds: Vec<(u32, BoxedStrategy<Statement>)> = vec![(24, load(features)), (24, store(features))];
+    if features.synchronisation {
+        kinds.extend([(9, rmw(features)), (9, cas(features)), (6, ordering().prop_map(Statement::Fence).boxed())]);
+    }
+    if features.locks {
+        kinds.extend(lock_statements(features, depth));
+    }
+    if features.pointers {
+        kinds.extend([
+            (4, Just(Statement::Alloc).boxed()),
+            (2, Just(Statement::Free).boxed()),
+            (2, (0..3usize).prop_map(|cell| Statement::Assign { dst: Var::P, value: Value::AddressOf(cell) }).boxed()),
+        ]);
+    }
+    if features.control {
+        kinds.extend(control_statements(features, depth));
+    }
+    if features.spins {
+        let spin = (place(features), 0..3i64, any::<bool>(), any::<bool>());
+        let spin =
+            spin.prop_map(|(place, value, until_equal, yields)| Statement::Spin { place, value, until_equal, yields });
+        kinds.push((4, spin.boxed()));
+    }
+    if features.faults {
+        kinds.extend([
+            (6, test().prop_map(Statement::Assert).boxed()),
+            (1, Just(Statement::Panic).boxed()),
+            (1, (var(), var()).prop_map(|(dst, by)| Statement::Assign { dst, value: Value::Quotient(2, by) }).boxed()),
+        ]);
+    }
+    if features.faults && features.forks {
+        kinds.push((1, value(features).prop_map(Statement::Join).boxed()));
+    }
+    Union::new_weighted(kinds).boxed()
+}
+
+fn body(features: Features, depth: u32) -> BoxedStrategy<Vec<Statement>> {
+    vec(statement(features, depth - 1), 0..=2).boxed()
+}
+
+fn lock_statements(features: Features, depth: u32) -> Vec<(u32, BoxedStrategy<Statement>)> {
+    let mut kinds = vec![
+        (1, lock().prop_map(|(lock, mode)| Statement::Lock(lock, mode)).boxed()),
+        (1, lock().prop_map(|(lock, mode)| Statement::Unlock(lock, mode)).boxed()),
+        (1, (var(), lock()).prop_map(|(dst, (lock, mode))| Statement::TryLock { dst, lock, mode }).boxed()),
+        (3, any::<bool>().prop_map(|all| Statement::Notify { all }).boxed()),
+    ];
+    if depth > 0 {
+        let wait_test = option::weighted(0.5, (place(features), 0..2i64));
+        kinds.extend([
+            (
+                8,
+                (lock(), body(features, depth))
+                    .prop_map(|((lock, mode), body)| Statement::Locked { lock, mode, body })
+                    .boxed(),
+            ),
+            (
+                3,
+                (lock(), body(features, depth))
+                    .prop_map(|((lock, mode), body)| Statement::TryLocked { lock, mode, body })
+                    .boxed(),
+            ),
+            (
+                3,
+                (wait_test, body(features, depth))
+                    .prop_map(|(test, body)| Statement::LockedWait { test, body })
+                    .boxed(),
+            ),
+        ]);
+    }
+    kinds
+}
+
+fn control_statements(features: Features, depth: u32) -> Vec<(u32, BoxedStrategy<Statement>)> {
+    let mut kinds = vec![
+        (2, Just(Statement::Yield).boxed()),
+        (2, (var(), value(features)).prop_map(|(dst, value)| Statement::Assign { dst, value }).boxed()),
+        (3, (var(), 0..=2i64).prop_map(|(dst, high)| Statement::Choose { dst, high }).boxed()),
+        (3, test().prop_map(Statement::Assume).boxed()),
+    ];
+    if depth > 0 {
+        let branch = (test(), body(features, depth), body(features, depth));
+        kinds.extend([
+            (8, branch.prop_map(|(test, then, otherwise)| Statement::If { test, then, otherwise }).boxed()),
+            (3, (1..=2u8, body(features, depth)).prop_map(|(times, body)| Statement::Repeat { times, body }).boxed()),
+        ]);
+    }
+    kinds
+}
+
+fn load(features: Features) -> BoxedStrategy<Statement> {
+    let dst = if features.pointers { prop_oneof![9 => var(), 1 => Just(Var::P)].boxed() } else { var().boxed() };
+    (dst, place(features), memory_ordering(features))
+        .prop_map(|(dst, place, ordering)| Statement::Load { dst, place, ordering })
+        .boxed()
+}
+
+fn store(features: Features) -> BoxedStrategy<Statement> {
+    (place(features), value(features), memory_ordering(features))
+        .prop_map(|(place, value, ordering)| Statement::Store { place, value, ordering })
+        .boxed()
+}
+
+fn rmw(features: Features) -> BoxedStrategy<Statement> {
+    use RmwOp::{Add, And, Max, Min, Nand, Or, Sub, Swap, Xor};
+    let op = proptest::sample::select(vec![Swap, Add, Add, Sub, And, Or, Xor, Nand, Max, Min]);
+    (var(), place(features), op, value(features), ordering())
+        .prop_map(|(dst, place, op, operand, ordering)| Statement::Rmw { dst, place, op, operand, ordering })
+        .boxed()
+}
+
+fn cas(features: Features) -> BoxedStrategy<Statement> {
+    (var(), place(features), value(features), value(features), ordering())
+        .prop_map(|(dst, place, expected, desired, ordering)| Statement::Cas {
+            dst,
+            place,
+            expected,
+            desired,
+            ordering,
+        })
+        .boxed()
+}
+
+fn memory_ordering(features: Features) -> BoxedStrategy<Ordering> {
+    match features.synchronisation {
+        true => prop_oneof![3 => Just(Ordering::Relaxed), 1 => ordering()].boxed(),
+        false => Just(Ordering::Relaxed).boxed(),
+    }
+}
+
+fn ordering() -> impl Strategy<Value = Ordering> {
+    use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+    proptest::sample::select(vec![Relaxed, Acquire, Release, AcqRel, SeqCst])
+}
+
+fn place(features: Features) -> BoxedStrategy<PlaceSketch> {
+    let cell = prop_oneof![3 => 0..2usize, 1 => Just(2)].prop_map(PlaceSketch::Cell).boxed();
+    if !features.pointers {
+        return cell;
+    }
+    let index = prop_oneof![
+        4 => (0..2i64).prop_map(Value::Const),
+        1 => Just(Value::Const(2)),
+        3 => var().prop_map(Value::Var),
+    ];
+    prop_oneof![
+        10 => cell,
+        1 => index.prop_map(PlaceSketch::Element),
+        2 => (0..2u8).prop_map(PlaceSketch::Target),
+    ]
+    .boxed()
+}
+
+fn value(features: Features) -> BoxedStrategy<Value> {
+    let number = prop_oneof![
+        6 => (0..3i64).prop_map(Value::Const),
+        2 => (0..3u8).prop_map(|r| Value::Var(Var::R(r))),
+        2 => (0..3u8).prop_map(|r| Value::Plus(Var::R(r), 1)),
+    ];
+    match features.pointers {
+        true => prop_oneof![12 => number, 1 => Just(Value::Var(Var::P))].boxed(),
+        false => number.boxed(),
+    }
+}
+
+fn var() -> impl Strategy<Value = Var> {
+    (0..3u8).prop_map(Var::R)
+}
+
+fn test() -> impl Strategy<Value = Test> {
+    (var(), any::<bool>(), 0..3i64).prop_map(|(var, equal, value)| Test { var, equal, value })
+}
+
+fn lock() -> impl Strategy<Value = (LockName, LockMode)> {
+    let mutex = proptest::sample::select(vec![LockName::M, LockName::M, LockName::N]);
+    let mode = proptest::sample::select(vec![LockMode::Exclusive, LockMode::Shared]);
+    prop_oneof![
+        3 => mutex.prop_map(|lock| (lock, LockMode::Exclusive)),
+        1 => mode.prop_map(|mode| (LockName::Rw, mode)),
+    ]
+}
