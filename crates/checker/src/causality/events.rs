@@ -2,8 +2,8 @@
 
 use super::order::Commits;
 use super::{Causality, Event, Thread, WriteInfo};
-use crate::execution::{FailureKind, MemoryModel, Operation};
-use crate::trace::{Run, RunEvent};
+use crate::execution::{FailureKind, MemoryModel, Operation, ThreadKey};
+use crate::trace::{FAILED, Run, RunEvent};
 
 impl Causality {
     pub(super) fn add_events(&mut self, run: &Run, memory: MemoryModel) {
@@ -75,31 +75,44 @@ impl Causality {
         }
         for event in 0..self.events.len() {
             match self.events[event].operation {
-                Operation::Join { thread } => self.add_join(event, &|other| other.key == thread),
-                Operation::JoinAll => self.add_join(event, &|_| true),
+                Operation::Join { thread } => self.add_join_of(event, thread),
+                Operation::JoinAll => self.add_join(event, &|this, other| this != other),
                 Operation::Choose { low, high } => self.add_choices(event, low, high),
                 _ => {}
             }
         }
     }
 
-    /// The event waits for the ends of these threads.
-    fn add_join(&mut self, event: usize, joined: &dyn Fn(&Thread) -> bool) {
-        let this = self.events[event].thread;
-        if self.events[event].same.is_none() {
-            self.other(event, 0);
+    /// The event waits for the end of a thread, and fails if that thread has not even been forked.
+    fn add_join_of(&mut self, event: usize, key: ThreadKey) {
+        let Some(thread) = self.threads.iter().position(|thread| thread.key == key) else { return };
+        if let Some(fork) = self.threads[thread].fork {
+            let forked = self.events[fork].same.expect("the thread was forked");
+            let fails = match self.events[event].same.filter(|_| self.events[event].result == FAILED) {
+                Some(same) => same,
+                None => self.other(event, FAILED),
+            };
+            let too_early = self.problem.before(self.events[event].issue, self.events[fork].issue);
+            self.problem.clause([!fails, !forked, too_early]);
         }
-        for thread in (0..self.threads.len()).filter(|&thread| thread != this) {
-            if !joined(&self.threads[thread]) {
-                continue;
-            }
-            match self.end_of(thread) {
+        self.add_join(event, &|_, other| other == thread);
+    }
+
+    /// The event waits for the ends of these threads, unless it fails.
+    fn add_join(&mut self, event: usize, joined: &dyn Fn(usize, usize) -> bool) {
+        let this = self.events[event].thread;
+        let joins = match self.events[event].same.filter(|_| self.events[event].result != FAILED) {
+            Some(same) => same,
+            None => self.other(event, 0),
+        };
+        for thread in (0..self.threads.len()).filter(|&thread| joined(this, thread)) {
+            match self.end_of(thread).filter(|_| thread != this) {
                 Some(end) => {
-                    self.problem.edges.push((self.events[end].issue, self.events[event].issue));
-                    let ended = self.events[end].same.expect("ends are performed");
-                    self.require(event, &[ended]);
+                    let (end, ended) = (self.events[end].issue, self.events[end].same.expect("ends are performed"));
+                    self.problem.conditional.push((joins, end, self.events[event].issue));
+                    self.problem.clause([!joins, ended]);
                 }
-                None => self.require(event, &[]),
+                None => self.problem.clause([!joins]),
             }
         }
     }

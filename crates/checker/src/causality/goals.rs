@@ -133,7 +133,13 @@ impl Causality {
                 reasons.extend(self.never_notified(event));
                 reasons
             }
-            Operation::Join { thread } => self.not_ended(|this, other| this.threads[other].key == thread),
+            Operation::Join { thread } => {
+                let joined = self.threads.iter().position(|other| other.key == thread)?;
+                let not_ended = self.not_ended(|_, other| other == joined);
+                // A thread that has not been forked is not waited for: joining it fails.
+                let blocked = self.all_of(&[not_ended, self.forked(joined)].concat());
+                vec![blocked]
+            }
             Operation::JoinAll => self.not_ended(|_, other| other != thread),
             _ => Vec::new(),
         };
@@ -157,6 +163,19 @@ impl Causality {
             None => self.problem.var(),
         });
         not_ended.collect()
+    }
+
+    fn forked(&self, thread: usize) -> Vec<Lit> {
+        self.threads[thread].fork.and_then(|fork| self.events[fork].same).into_iter().collect()
+    }
+
+    /// A literal that implies all of these.
+    fn all_of(&mut self, literals: &[Lit]) -> Lit {
+        let all = self.problem.var();
+        for &lit in literals {
+            self.problem.clause([!all, lit]);
+        }
+        all
     }
 
     /// A literal that says that all the cells which the event awaits keep the values that they had.
@@ -250,7 +269,10 @@ impl Causality {
             let end = self.end_of(thread).and_then(|end| self.events[end].same).expect("all threads have ended");
             self.problem.clause([!goal, end]);
         }
-        for loc in self.cells.clone() {
+        // Of a block that has been freed nothing is left.
+        let freed = |block: Loc| self.events.iter().any(|event| event.operation == Operation::Free { block });
+        let left: Vec<Loc> = self.cells.iter().copied().filter(|loc| !loc.block().is_some_and(freed)).collect();
+        for loc in left {
             self.add_final(goal, last, loc, initial);
         }
         self.goals.finish = Some(goal);

@@ -71,7 +71,6 @@ struct Mcr<'a> {
     final_states: BTreeSet<FinalState>,
     races: BTreeSet<[(ThreadKey, u32); 2]>,
     n_steps: u64,
-    incomplete: Option<StopReason>,
 }
 
 /// An execution that has been run.
@@ -93,7 +92,6 @@ impl<'a> Mcr<'a> {
             final_states: BTreeSet::new(),
             races: BTreeSet::new(),
             n_steps: 0,
-            incomplete: None,
         }
     }
 
@@ -102,7 +100,7 @@ impl<'a> Mcr<'a> {
         while let Some(run) = self.waiting.pop() {
             self.learn(&run, watch)?;
         }
-        self.incomplete.take().map_or(Ok(()), Err)
+        Ok(())
     }
 
     /// Runs a prediction to its end.
@@ -112,7 +110,7 @@ impl<'a> Mcr<'a> {
         let end = runner.finish(self.options.limits.events.min(MOST_EVENTS));
         match &end {
             Some(end) => runner.judge_end(end),
-            None => self.incomplete = Some(StopReason::EventLimit),
+            None => return Err(StopReason::EventLimit),
         }
         if end == Some(Stuck::Finished) {
             self.final_states.insert(runner.final_state());
@@ -229,6 +227,9 @@ impl<'a> Mcr<'a> {
             let mut clause = vec![!goal];
             for (&loc, finals) in &causality.goals.finals {
                 clause.extend(finals.iter().filter(|is| is.0 == value(loc)).map(|is| !is.1));
+            }
+            if clause.iter().any(|&lit| solution.holds(lit)) {
+                return Err(StopReason::Failed("an execution does not end with the values predicted".to_string()));
             }
             self.final_states.insert(state);
             solver.clause(clause);

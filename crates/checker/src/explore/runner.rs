@@ -28,7 +28,16 @@ impl<'a, 'j> Runner<'a, 'j> {
         machine: &'j Machine<'a, Interpreter<'a>>,
         judge: &'j mut Judge<'a>,
     ) -> Self {
-        Runner { subject, machine, judge, state: machine.start(), threads: Vec::new(), steps: Vec::new() }
+        let state = machine.start();
+        let mut runner = Runner { subject, machine, judge, state, threads: Vec::new(), steps: Vec::new() };
+        runner.note_threads();
+        runner
+    }
+
+    fn note_threads(&mut self) {
+        for thread in &self.state.threads[self.threads.len()..] {
+            self.threads.push(RunThread { key: thread.key, events: Vec::new(), pending: None });
+        }
     }
 
     /// Follows a prediction. An error says where reality differs.
@@ -123,10 +132,7 @@ impl<'a, 'j> Runner<'a, 'j> {
         if let Some(failure) = &performed.failure {
             self.judge.failed(&before, step, failure, || self.steps.clone());
         }
-        while self.threads.len() < self.state.threads.len() {
-            let key = self.state.threads[self.threads.len()].key;
-            self.threads.push(RunThread { key, events: Vec::new(), pending: None });
-        }
+        self.note_threads();
         let result = performed.history_entry();
         let operation = performed.operation?;
         self.threads[index].events.push(RunEvent {

@@ -24,6 +24,7 @@ fn findings(report: &Report) -> (Vec<String>, Vec<bool>, Vec<unthread_checker::r
 }
 
 fn mcr_agrees(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
+    std::fs::write("/tmp/last_sketch", format!("{memory} {sketch:?}\n{:?}", sketch.program().routines.iter().map(|r| &r.code).collect::<Vec<_>>())).unwrap();
     let program = sketch.program();
     let subject = Interpreter::new(&program);
     let options = Options { all_violations: true, ..Options::new(memory) };
