@@ -54,8 +54,9 @@ pub struct JsonViolation {
 #[expect(missing_docs, reason = "docs/report-format.md documents each field")]
 pub struct JsonObservation {
     pub quantifier: &'static str,
+    pub condition: String,
     pub location: JsonLocation,
-    pub found: bool,
+    pub found: Option<bool>,
     pub schedule: Option<String>,
 }
 
@@ -106,8 +107,11 @@ pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f6
     });
     let observations = report.observations.iter().map(|observation| JsonObservation {
         quantifier: quantifier(observation.quantifier),
+        condition: program.source.excerpt(observation.span),
         location: location(program, observation.span),
-        found: observation.witness.is_some(),
+        // Not to have found something means nothing until everything was covered.
+        found: (observation.witness.is_some() || report.stop == StopReason::Exhausted)
+            .then_some(observation.witness.is_some()),
         schedule: observation.witness.as_ref().map(Schedule::to_string),
     });
     let (stop_location, stop_message) = match &report.stop {

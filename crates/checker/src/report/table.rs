@@ -9,6 +9,9 @@ use unicode_width::UnicodeWidthStr;
 /// Blanks between columns.
 const GAP: usize = 2;
 
+/// The first columns are step and line.
+const NUMBERS: usize = 2;
+
 /// The steps of a trace, from the first to the last.
 pub(super) fn table(words: &Words<'_>, style: Style) -> String {
     let wide = wide(words);
@@ -75,17 +78,27 @@ impl Columns {
                 Some(event) if event.operation.is_none() => Some(Tone::Faint),
                 Some(_) => None,
             };
-            let mut line = String::new();
-            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let padding = " ".repeat(width - cell.width());
-                // Numbers are aligned to the right.
-                let padded = if column < 2 { padding + cell } else { cell.clone() + &padding };
-                line = line + &" ".repeat(GAP) + &padded;
+            for line in lines(row, &widths, style.width) {
+                text += &tone.map_or(line.clone(), |tone| style.paint(tone, &line));
+                text.push('\n');
             }
-            let line = line.trim_end();
-            text += &tone.map_or(line.to_string(), |tone| style.paint(tone, line));
-            text.push('\n');
         }
         text
     }
+}
+
+/// A row as one line, or as two if it is too wide: the last cell, the buffer, then hangs below.
+fn lines(row: &[String], widths: &[usize], width: usize) -> Vec<String> {
+    let mut line = String::new();
+    for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+        let padding = " ".repeat(width - cell.width());
+        // Numbers are aligned to the right.
+        let padded = if column < NUMBERS { padding + cell } else { cell.clone() + &padding };
+        line = line + &" ".repeat(GAP) + &padded;
+    }
+    let line = line.trim_end();
+    let Some((last, rest)) = row.split_last().filter(|_| line.width() > width) else { return vec![line.to_string()] };
+    let indent: usize = widths[..=NUMBERS].iter().map(|width| GAP + width).sum();
+    let hanging = format!("{}{last}", " ".repeat(indent + GAP));
+    lines(rest, widths, usize::MAX).into_iter().chain([hanging]).collect()
 }

@@ -156,9 +156,7 @@ impl Text<'_> {
     fn source_of(&self, span: Span) -> String {
         let source = &self.program.source;
         let at = source.line_column(span.start);
-        let text = source.text.get(span.start as usize..span.end as usize).unwrap_or("");
-        let text: Vec<&str> = text.split_whitespace().collect();
-        format!("{}:{}:{}: {}", source.name, at.line, at.column, text.join(" "))
+        format!("{}:{}:{}: {}", source.name, at.line, at.column, source.excerpt(span))
     }
 }
 
@@ -167,9 +165,10 @@ fn why_stopped(stop: &StopReason, done: &Statistics, rules: Rules) -> (String, S
     let raise = |flag: &str| format!("raise `{flag}`, or make the program smaller");
     match stop {
         StopReason::Exhausted | StopReason::Violation => (String::new(), String::new()),
-        StopReason::ExecutionLimit => {
-            (format!("the limit of {} was met", count(done.executions, "execution")), raise("--max-executions"))
-        }
+        StopReason::ExecutionLimit => (
+            format!("the limit of {} was met", plural(done.executions, "execution", "executions")),
+            raise("--max-executions"),
+        ),
         StopReason::StateLimit => ("the limit on states was met".into(), raise("--max-states")),
         StopReason::TimeLimit => ("the time was up".into(), raise("--max-time")),
         StopReason::EventLimit => ("some executions are longer than allowed".into(), raise("--max-events")),
@@ -192,15 +191,14 @@ fn sentence(violation: &Violation) -> String {
 /// What was done, in numbers.
 fn statistics(report: &Report) -> String {
     let Statistics { executions, states, histories, .. } = report.statistics;
-    let mut parts = vec![count(states, "state"), count(executions, "execution")];
-    parts.extend(histories.map(|histories| format!("{histories} histories")));
-    let memories = report.final_memories();
-    parts.push(format!("{memories} final {}", if memories == 1 { "memory" } else { "memories" }));
+    let mut parts = vec![plural(states, "state", "states"), plural(executions, "execution", "executions")];
+    parts.extend(histories.map(|histories| plural(histories, "history", "histories")));
+    parts.push(plural(report.final_memories() as u64, "final memory", "final memories"));
     parts.join(", ")
 }
 
-fn count(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+fn plural(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 fn took(seconds: Option<f64>) -> String {
@@ -214,7 +212,7 @@ fn end(replay: &Replay) -> String {
         Some(_) => "nothing more can happen".to_string(),
         None => {
             let steps: Vec<String> = replay.possible.iter().map(Step::to_string).collect();
-            format!("so far; possible next: {}", steps.join(", "))
+            format!("as far as it goes; possible next: {}", steps.join(", "))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Events in the words of the source: `x = 1`, `r: x → 0`, `flush x = 1`, `lock m`, `cas x 0→1 ok`.
 
-use crate::execution::{Entry, Operation, ThreadId, ThreadKey};
+use super::ViolationKind;
+use crate::execution::{Entry, Failure, Operation, ThreadId, ThreadKey};
 use crate::program::{Loc, LockMode, Ordering, Program, RmwOp};
 use crate::schedule::Action;
 use crate::trace::{Event, Trace};
@@ -20,7 +21,7 @@ impl Words<'_> {
         };
         match (&event.failure, &event.operation) {
             (Some(_), Some(Operation::Fail(_))) | (None, _) => done,
-            (Some(failure), _) => format!("{done}: {}", failure.message),
+            (Some(failure), _) => format!("{done} {}", failed(failure)),
         }
     }
 
@@ -112,7 +113,7 @@ impl Words<'_> {
             Operation::Free { block } => format!("free {}", self.loc(*block)),
             Operation::Choose { .. } => format!("{target}choose → {result}"),
             Operation::Yield => "yield".to_string(),
-            Operation::Fail(failure) => failure.message.clone(),
+            Operation::Fail(failure) => failed(failure),
             Operation::Stop => "stop".to_string(),
             Operation::End => "end".to_string(),
         }
@@ -149,14 +150,19 @@ impl Words<'_> {
     }
 }
 
+/// The message stands elsewhere.
+fn failed(failure: &Failure) -> String {
+    format!("✗ {}", ViolationKind::Failure(failure.kind).name())
+}
+
 /// Relaxed goes without saying.
 fn suffix(ordering: Ordering) -> &'static str {
     match ordering {
         Ordering::Relaxed => "",
         Ordering::Acquire => " (acquire)",
         Ordering::Release => " (release)",
-        Ordering::AcqRel => " (acq_rel)",
-        Ordering::SeqCst => " (seq_cst)",
+        Ordering::AcqRel => " (acqrel)",
+        Ordering::SeqCst => " (seqcst)",
     }
 }
 
@@ -170,13 +176,13 @@ fn lock_verb(mode: LockMode) -> &'static str {
 fn rmw(op: RmwOp) -> &'static str {
     match op {
         RmwOp::Swap => "swap",
-        RmwOp::Add => "add",
-        RmwOp::Sub => "sub",
-        RmwOp::And => "and",
-        RmwOp::Or => "or",
-        RmwOp::Xor => "xor",
-        RmwOp::Nand => "nand",
-        RmwOp::Max => "max",
-        RmwOp::Min => "min",
+        RmwOp::Add => "fetch_add",
+        RmwOp::Sub => "fetch_sub",
+        RmwOp::And => "fetch_and",
+        RmwOp::Or => "fetch_or",
+        RmwOp::Xor => "fetch_xor",
+        RmwOp::Nand => "fetch_nand",
+        RmwOp::Max => "fetch_max",
+        RmwOp::Min => "fetch_min",
     }
 }
