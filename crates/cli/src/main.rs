@@ -1,1 +1,53 @@
-fn main() {}
+//! The `unthread` command: checks program files, runs litmus tests, replays schedules.
+//!
+//! Everything that knows files, flags, clocks and terminals is here; what is true is decided in the checker.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod flags;
+mod input;
+mod litmus;
+mod outcome;
+mod replay;
+mod terminal;
+mod watch;
+
+use clap::{CommandFactory, Parser};
+use flags::{Command, Flags};
+use outcome::Outcome;
+use std::{io, process::ExitCode};
+use terminal::Terminal;
+
+fn main() -> ExitCode {
+    let flags = Flags::parse();
+    let terminal = Terminal::new(flags.color);
+    match run(flags.command, &terminal) {
+        Ok(outcome) => outcome.into(),
+        // Nobody reads on. That is no mistake, but not everything was said either.
+        Err(error) if is_broken_pipe(&error) => Outcome::Inconclusive.into(),
+        Err(error) => {
+            terminal.error(&error);
+            Outcome::BadInput.into()
+        }
+    }
+}
+
+fn run(command: Command, terminal: &Terminal) -> anyhow::Result<Outcome> {
+    watch::listen_to_interrupts()?;
+    match command {
+        Command::Check(flags) => check::run(&flags, terminal),
+        Command::Litmus(flags) => litmus::run(&flags, terminal),
+        Command::Replay(flags) => replay::run(&flags, terminal),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Flags::command(), "unthread", &mut script);
+            terminal.print(&String::from_utf8(script)?)?;
+            Ok(Outcome::Verified)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

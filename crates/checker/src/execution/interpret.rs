@@ -60,6 +60,13 @@ impl<'p> Interpreter<'p> {
         self.routine(thread).spans[thread.pc as usize]
     }
 
+    /// The variable that receives the result of the thread's operation, where it has a name.
+    pub fn target(&self, thread: &IrThread) -> Option<&'p str> {
+        let routine = self.routine(thread);
+        let Reg(reg) = routine.code[thread.pc as usize].defined().filter(|_| !thread.holding_back)?;
+        Some(routine.registers[reg as usize].as_str()).filter(|name| !name.is_empty())
+    }
+
     /// The thread's name: that of its start, or of its routine if it was forked.
     pub fn name(&self, thread: &IrThread) -> String {
         let is_finally = self.program.finally == Some(thread.routine as usize);

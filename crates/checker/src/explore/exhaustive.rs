@@ -7,7 +7,7 @@
 use super::histories::Histories;
 use super::judge::Judge;
 use super::visited::{NO_STEP, Visited};
-use super::{Options, Progress, Watch};
+use super::{Engine, Options, Progress, Watch};
 use crate::execution::{Interpreter, IrThread, Machine, State, Stuck};
 use crate::report::{FinalState, Report, Statistics, StopReason};
 use crate::schedule::{Action, Step};
@@ -33,7 +33,7 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
     Report {
         program: subject.program().name.clone(),
         memory: options.memory,
-        engine: "exhaustive",
+        engine: Engine::Exhaustive,
         stop,
         violations,
         observations,
@@ -201,7 +201,7 @@ impl<'a> Search<'a> {
             return histories.insert(keys.zip(pasts.iter().copied()));
         }
         if stuck == Stuck::Finished {
-            let final_state = final_state(self.subject, state);
+            let final_state = FinalState::of(self.subject, state);
             self.judge.finished(&final_state, || self.visited.path(at));
             self.final_states.insert(final_state);
         } else {
@@ -215,19 +215,5 @@ impl<'a> Search<'a> {
         {
             self.incomplete = Some(StopReason::BufferLimit(self.subject.span(&thread.local)));
         }
-    }
-}
-
-/// The values that are left in a state where every thread has ended.
-pub(crate) fn final_state(subject: &Interpreter<'_>, state: &State<IrThread>) -> FinalState {
-    let program = subject.program();
-    let registers = program.initial.iter().zip(&state.threads).map(|(start, thread)| {
-        let observed = &program.routines[start.routine].observed;
-        observed.iter().map(|&reg| subject.register(&thread.local, reg)).collect()
-    });
-    FinalState {
-        cells: state.shared.cells().to_vec(),
-        heap: state.shared.heap().to_vec(),
-        registers: registers.collect(),
     }
 }

@@ -7,7 +7,7 @@ use crate::execution::{
 use crate::program::{Access, Loc, Program, Quantifier, Span};
 use crate::report::{FinalState, Observation, Violation, ViolationKind};
 use crate::schedule::{Action, Schedule, Step};
-use crate::trace;
+use crate::trace::{self, Event, ThreadInfo};
 use std::collections::BTreeSet;
 
 /// Collects what is wrong.
@@ -74,6 +74,14 @@ impl<'a> Judge<'a> {
     fn last_span(&self, path: &[Step]) -> Span {
         let trace = trace::replay(self.subject, self.machine.rules, &Schedule(path.to_vec()));
         trace.ok().and_then(|trace| trace.events.last().map(|event| event.span)).unwrap_or_default()
+    }
+
+    /// A thread failed in an event of a trace.
+    pub(super) fn failed_event(&mut self, thread: &ThreadInfo, event: &Event, path: impl FnOnce() -> Vec<Step>) {
+        let Some(failure) = &event.failure else { return };
+        let kind = ViolationKind::Failure(failure.kind);
+        let identity = (kind, vec![(thread.key, event.span.start)], failure.message.clone());
+        self.add(identity, failure.message.clone(), Some((thread.name.clone(), event.span)), path);
     }
 
     /// Nothing can happen, and not because all threads have ended.

@@ -36,7 +36,7 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
     Report {
         program: subject.program().name.clone(),
         memory: options.memory,
-        engine: "mcr",
+        engine: super::Engine::Mcr,
         stop,
         violations,
         observations,

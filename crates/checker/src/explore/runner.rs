@@ -1,6 +1,5 @@
 //! Runs a program along a prediction and on to its end, and sees that what was predicted happens.
 
-use super::exhaustive::final_state;
 use super::judge::Judge;
 use crate::causality::{Predicted, PredictedStep, Prediction};
 use crate::execution::{Interpreter, IrThread, Machine, Operation, State, Status, Stuck, Subject, ThreadId, ThreadKey};
@@ -150,7 +149,7 @@ impl<'a, 'j> Runner<'a, 'j> {
 
     /// The values that are left. Requires that every thread has ended.
     pub(super) fn final_state(&self) -> FinalState {
-        final_state(self.subject, &self.state)
+        FinalState::of(self.subject, &self.state)
     }
 
     /// Reports what is wrong where the execution has come to.
@@ -158,7 +157,7 @@ impl<'a, 'j> Runner<'a, 'j> {
         let steps = &self.steps;
         match end {
             Stuck::Finished => {
-                let final_state = final_state(self.subject, &self.state);
+                let final_state = FinalState::of(self.subject, &self.state);
                 self.judge.finished(&final_state, || steps.clone());
             }
             _ => self.judge.stuck(&self.state, end, || steps.clone()),

@@ -76,6 +76,12 @@ impl Source {
         let line = self.line_column(offset).line;
         self.text.lines().nth(line - 1).unwrap_or("")
     }
+
+    /// The text of a span, on one line.
+    pub fn excerpt(&self, span: Span) -> String {
+        let text = self.text.get(span.start as usize..span.end as usize).unwrap_or("");
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
 }
 
 impl Span {

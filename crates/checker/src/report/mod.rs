@@ -1,6 +1,17 @@
-//! Reports: what a check found, as plain values. Text and JSON are made from them elsewhere.
+//! Reports: what a check found, as plain values. [`text`] and [`json`] make their forms for people and for programs.
 
-use crate::execution::{FailureKind, MemoryModel};
+pub mod json;
+mod snippet;
+mod style;
+mod table;
+pub mod text;
+mod words;
+
+pub use snippet::{diagnostics, error};
+pub use style::Style;
+
+use crate::execution::{FailureKind, Interpreter, IrThread, MemoryModel, State};
+use crate::explore::Engine;
 use crate::program::{FinalExpr, FinalValue, Loc, Program, Quantifier, Span};
 use crate::schedule::Schedule;
 
@@ -11,8 +22,8 @@ pub struct Report {
     pub program: String,
     /// The memory model.
     pub memory: MemoryModel,
-    /// The engine's name.
-    pub engine: &'static str,
+    /// The engine that searched.
+    pub engine: Engine,
     /// Why the search ended.
     pub stop: StopReason,
     /// What is wrong, in the order in which it was found; each has been replayed.
@@ -142,6 +153,20 @@ impl Report {
 }
 
 impl FinalState {
+    /// The values in a state where every thread has ended.
+    pub fn of(subject: &Interpreter<'_>, state: &State<IrThread>) -> FinalState {
+        let program = subject.program();
+        let registers = program.initial.iter().zip(&state.threads).map(|(start, thread)| {
+            let observed = &program.routines[start.routine].observed;
+            observed.iter().map(|&reg| subject.register(&thread.local, reg)).collect()
+        });
+        FinalState {
+            cells: state.shared.cells().to_vec(),
+            heap: state.shared.heap().to_vec(),
+            registers: registers.collect(),
+        }
+    }
+
     /// Whether a proposition holds. One that divides by zero does not.
     pub fn satisfies(&self, program: &Program, proposition: &FinalExpr) -> bool {
         proposition.eval(&|value| self.value(program, value)).is_ok_and(|value| value != 0)

@@ -8,6 +8,7 @@ use crate::execution::{
     Entry, Failure, Interpreter, IrThread, Machine, Operation, Rules, State, Stuck, ThreadId, ThreadKey,
 };
 use crate::program::{Loc, Span};
+use crate::report::FinalState;
 use crate::schedule::{Schedule, Step};
 use std::fmt;
 
@@ -20,6 +21,8 @@ pub struct Trace {
     pub threads: Vec<ThreadInfo>,
     /// Why it ended, if it could not go on.
     pub end: Option<Stuck>,
+    /// The values that are left, if every thread has ended.
+    pub final_state: Option<FinalState>,
 }
 
 /// A thread of a trace.
@@ -40,6 +43,8 @@ pub struct Event {
     pub span: Span,
     /// The operation; nothing for a flush.
     pub operation: Option<Operation>,
+    /// The variable that receives the operation's result, where it has a name.
+    pub target: Option<String>,
     /// The operation's result.
     pub result: i64,
     /// What was written, to the buffer or to memory.
@@ -65,6 +70,16 @@ pub struct ReplayError {
 
 /// Follows a schedule from the start.
 pub fn replay(subject: &Interpreter<'_>, rules: Rules, schedule: &Schedule) -> Result<Trace, ReplayError> {
+    follow(subject, rules, schedule, |_, _| {})
+}
+
+/// Follows a schedule from the start and shows every state on the way, with the number of steps that led to it.
+pub(crate) fn follow(
+    subject: &Interpreter<'_>,
+    rules: Rules,
+    schedule: &Schedule,
+    mut show: impl FnMut(&State<IrThread>, usize),
+) -> Result<Trace, ReplayError> {
     let machine = Machine::new(subject, rules);
     let mut state = machine.start();
     let mut recorder = Recorder { subject, stores: Vec::new() };
@@ -76,16 +91,19 @@ pub fn replay(subject: &Interpreter<'_>, rules: Rules, schedule: &Schedule) -> R
         if !possible.contains(&step) {
             return Err(ReplayError { at, step, possible });
         }
+        show(&state, at);
         events.push(recorder.step(&machine, &mut state, step));
     }
+    show(&state, schedule.0.len());
     possible.clear();
     machine.steps(&state, &mut possible);
     let end = possible.is_empty().then(|| machine.stuck(&state));
+    let final_state = (end == Some(Stuck::Finished)).then(|| FinalState::of(subject, &state));
     let info = |thread: &crate::execution::ThreadState<IrThread>| ThreadInfo {
         key: thread.key,
         name: subject.name(&thread.local),
     };
-    Ok(Trace { events, threads: state.threads.iter().map(info).collect(), end })
+    Ok(Trace { events, threads: state.threads.iter().map(info).collect(), end, final_state })
 }
 
 /// Knows where each waiting store stands in the source, which machines do not.
@@ -100,6 +118,7 @@ impl<'a> Recorder<'a> {
         let ThreadId(index) = step.thread;
         let index = index as usize;
         let span = self.subject.span(&state.threads[index].local);
+        let target = self.subject.target(&state.threads[index].local).map(str::to_string);
         let performed = machine.apply(state, step);
         self.stores.resize_with(state.threads.len().max(self.stores.len()), Vec::new);
         let span = match step.action {
@@ -112,6 +131,7 @@ impl<'a> Recorder<'a> {
         Event {
             step,
             span,
+            target: target.filter(|_| performed.operation.is_some()),
             operation: performed.operation,
             result: performed.result,
             written: performed.written,

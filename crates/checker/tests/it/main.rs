@@ -1,6 +1,7 @@
 //! Integration tests of the checker.
 
 mod agreement;
+mod corpus;
 mod engines;
 mod fuzz_litmus;
 mod fuzz_parsers;

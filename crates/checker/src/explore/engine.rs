@@ -1,0 +1,50 @@
+//! The engines by name. A new one is a variant here, a file beside this one and an arm in [`super::check`].
+
+use std::{fmt, str::FromStr};
+
+/// How to search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// Every reachable state of the machine, once: slow, and obviously right.
+    Exhaustive,
+    /// Maximal causality reduction: one execution per combination of thread histories.
+    Mcr,
+}
+
+impl Engine {
+    /// All of them.
+    pub const ALL: [Engine; 2] = [Engine::Exhaustive, Engine::Mcr];
+
+    /// The name that flags and reports use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Exhaustive => "exhaustive",
+            Engine::Mcr => "mcr",
+        }
+    }
+
+    /// In a sentence.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Engine::Exhaustive => "every reachable state, once",
+            Engine::Mcr => "maximal causality reduction: one execution per combination of thread histories",
+        }
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Engine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Engine::ALL.into_iter().find(|engine| engine.name() == text).ok_or_else(|| {
+            let names = Engine::ALL.map(Engine::name).join(", ");
+            format!("`{text}` is not an engine; there are: {names}")
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! Replays: one schedule, followed from the start, and everything that is wrong along it.
+
+use super::judge::Judge;
+use crate::execution::{Interpreter, Machine, Rules, Stuck};
+use crate::program::Program;
+use crate::report::{Observation, Violation};
+use crate::schedule::{Schedule, Step};
+use crate::trace::{ReplayError, Trace, follow};
+
+/// What following one schedule showed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replay {
+    /// What happened.
+    pub trace: Trace,
+    /// What is wrong along it or at its end, in that order.
+    pub violations: Vec<Violation>,
+    /// Which `exists` conditions its end satisfies.
+    pub observations: Vec<Observation>,
+    /// How it could go on.
+    pub possible: Vec<Step>,
+}
+
+/// Follows a schedule and judges what happens.
+pub fn replay(program: &Program, rules: Rules, schedule: &Schedule) -> Result<Replay, ReplayError> {
+    judged(&Interpreter::new(program), rules, schedule)
+}
+
+pub(super) fn judged(subject: &Interpreter<'_>, rules: Rules, schedule: &Schedule) -> Result<Replay, ReplayError> {
+    let machine = Machine::new(subject, rules);
+    let mut judge = Judge::new(subject, rules);
+    let mut possible = Vec::new();
+    let steps = &schedule.0;
+    let trace = follow(subject, rules, schedule, |state, at| {
+        judge.look_for_races(state, || steps[..at].to_vec());
+        if at == steps.len() {
+            machine.steps(state, &mut possible);
+            let stuck = possible.is_empty().then(|| machine.stuck(state));
+            if let Some(stuck) = stuck {
+                judge.stuck(state, &stuck, || steps.clone());
+            }
+        }
+    })?;
+    for (at, event) in trace.events.iter().enumerate() {
+        judge.failed_event(&trace.threads[event.step.thread.index()], event, || steps[..=at].to_vec());
+    }
+    if let (Some(Stuck::Finished), Some(values)) = (&trace.end, &trace.final_state) {
+        judge.finished(values, || steps.clone());
+    }
+    let (violations, observations) = judge.findings();
+    Ok(Replay { trace, violations, observations, possible })
+}

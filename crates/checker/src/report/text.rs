@@ -1,0 +1,218 @@
+//! Reports for people: a headline per memory model, and for what is wrong the place, the steps, and how to see it again.
+
+use super::snippet::place;
+use super::style::Tone;
+use super::table::table;
+use super::words::Words;
+use super::{Observation, Report, Statistics, StopReason, Style, Verdict, Violation, ViolationKind};
+use crate::execution::{Interpreter, MemoryModel, Rules, Stuck};
+use crate::explore::Replay;
+use crate::program::{FinalValue, Program, Span};
+use crate::schedule::{Schedule, Step};
+use crate::trace::{self, Trace};
+
+/// Writes about one program under one memory model.
+pub struct Text<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// The memory model.
+    pub memory: MemoryModel,
+    /// Its rules, as they were used.
+    pub rules: Rules,
+    /// How it looks.
+    pub style: Style,
+    /// The command line that replays a schedule.
+    pub replay_command: &'a dyn Fn(&Schedule) -> String,
+}
+
+impl Text<'_> {
+    /// The whole report, and how long it took where that is known.
+    pub fn report(&self, report: &Report, seconds: Option<f64>) -> String {
+        let mut text = match report.verdict() {
+            Verdict::Verified => {
+                let (done, took) = (statistics(report), took(seconds));
+                self.headline(Tone::Good, "verified", &format!("{done}{took}"))
+            }
+            Verdict::Inconclusive => self.inconclusive(report, seconds),
+            Verdict::Violation => self.violations(report),
+        };
+        for observation in &report.observations {
+            text += &self.observation(observation, &report.stop);
+        }
+        text
+    }
+
+    /// What one schedule shows.
+    pub fn replay(&self, replay: &Replay) -> String {
+        let words = Words { program: self.program, trace: &replay.trace };
+        let mut text = table(&words, self.style) + "\n";
+        for violation in &replay.violations {
+            text += &self.headline(Tone::Bad, "violation", &sentence(violation));
+            text += &self.place_of(violation);
+            text += &self.end_values(violation, &replay.trace);
+        }
+        if replay.violations.is_empty() {
+            text += &self.headline(Tone::Good, "nothing wrong", &end(replay));
+        }
+        for observation in replay.observations.iter().filter(|observation| observation.witness.is_some()) {
+            text += &format!("{}: satisfied at the end\n", self.source_of(observation.span));
+        }
+        text
+    }
+
+    fn headline(&self, tone: Tone, verdict: &str, rest: &str) -> String {
+        let name = &self.program.source.name;
+        format!("{name}: {}: {}: {rest}\n", self.memory, self.style.paint(tone, verdict))
+    }
+
+    fn inconclusive(&self, report: &Report, seconds: Option<f64>) -> String {
+        let (why, advice) = why_stopped(&report.stop, &report.statistics, self.rules);
+        let done = format!("{why} ({}{})", statistics(report), took(seconds));
+        let mut text = self.headline(Tone::Unsure, "inconclusive", &done);
+        if let StopReason::BufferLimit(span) = report.stop {
+            text += &(place(&self.program.source, span, "this store would have been the next", self.style) + "\n");
+        }
+        text + &format!("{} {advice}\n", self.style.paint(Tone::Heading, "help:"))
+    }
+
+    fn violations(&self, report: &Report) -> String {
+        let count = report.violations.len();
+        let mut text = String::new();
+        for (at, violation) in report.violations.iter().enumerate() {
+            let number = if count > 1 { format!("violation {} of {count}", at + 1) } else { "violation".to_string() };
+            text += &self.headline(Tone::Bad, &number, &sentence(violation));
+            text += &self.violation(violation);
+        }
+        if !matches!(report.stop, StopReason::Exhausted | StopReason::Violation) {
+            let (why, advice) = why_stopped(&report.stop, &report.statistics, self.rules);
+            let note = self.style.paint(Tone::Heading, "note:");
+            text += &format!("{note} there may be more: {why}; {advice}\n");
+        }
+        text
+    }
+
+    fn violation(&self, violation: &Violation) -> String {
+        let mut text = self.place_of(violation) + "\n";
+        let subject = Interpreter::new(self.program);
+        if let Ok(trace) = trace::replay(&subject, self.rules, &violation.schedule) {
+            text += &table(&Words { program: self.program, trace: &trace }, self.style);
+            text += &self.end_values(violation, &trace);
+        }
+        text + "\n" + &self.schedule(&violation.schedule) + "\n"
+    }
+
+    fn place_of(&self, violation: &Violation) -> String {
+        let Some(span) = violation.span else { return String::new() };
+        let label = match (&violation.kind, &violation.thread) {
+            (ViolationKind::Condition, _) | (_, None) => String::new(),
+            (_, Some(thread)) => format!("in thread {thread}"),
+        };
+        place(&self.program.source, span, &label, self.style) + "\n"
+    }
+
+    /// For a broken condition, the values that it mentions.
+    fn end_values(&self, violation: &Violation, trace: &Trace) -> String {
+        let broken = self.program.conditions.iter().find(|condition| Some(condition.span) == violation.span);
+        let (ViolationKind::Condition, Some(condition), Some(state)) = (violation.kind, broken, &trace.final_state)
+        else {
+            return String::new();
+        };
+        let mut values = Vec::new();
+        condition.proposition.for_each_leaf(&mut |leaf| {
+            let value = self.program.value_name(state.value(self.program, leaf));
+            let value = format!("{} = {value}", self.leaf(leaf));
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        });
+        format!("  at the end: {}\n", values.join(", "))
+    }
+
+    fn leaf(&self, leaf: FinalValue) -> String {
+        match leaf {
+            FinalValue::Memory(loc) => self.program.loc_name(loc),
+            FinalValue::Register { thread, register } => {
+                let start = &self.program.initial[thread];
+                format!("{}:{}", start.name, self.program.routines[start.routine].registers[register.0 as usize])
+            }
+        }
+    }
+
+    fn schedule(&self, schedule: &Schedule) -> String {
+        let (what, how) = (self.style.paint(Tone::Heading, "schedule:"), self.style.paint(Tone::Heading, "replay:"));
+        format!("{what} {schedule}\n{how}   {}\n", (self.replay_command)(schedule))
+    }
+
+    fn observation(&self, observation: &Observation, stop: &StopReason) -> String {
+        let condition = self.source_of(observation.span);
+        match (&observation.witness, stop) {
+            (Some(witness), _) => format!("{condition}: found\n{}", self.schedule(witness)),
+            (None, StopReason::Exhausted) => format!("{condition}: not found\n"),
+            (None, _) => format!("{condition}: not found so far\n"),
+        }
+    }
+
+    /// A condition's place and text.
+    fn source_of(&self, span: Span) -> String {
+        let source = &self.program.source;
+        let at = source.line_column(span.start);
+        format!("{}:{}:{}: {}", source.name, at.line, at.column, source.excerpt(span))
+    }
+}
+
+/// Why a search ended before everything was covered, and what to do about it.
+fn why_stopped(stop: &StopReason, done: &Statistics, rules: Rules) -> (String, String) {
+    let raise = |flag: &str| format!("raise `{flag}`, or make the program smaller");
+    match stop {
+        StopReason::Exhausted | StopReason::Violation => (String::new(), String::new()),
+        StopReason::ExecutionLimit => (
+            format!("the limit of {} was met", plural(done.executions, "execution", "executions")),
+            raise("--max-executions"),
+        ),
+        StopReason::StateLimit => ("the limit on states was met".into(), raise("--max-states")),
+        StopReason::TimeLimit => ("the time was up".into(), raise("--max-time")),
+        StopReason::EventLimit => ("some executions are longer than allowed".into(), raise("--max-events")),
+        StopReason::BufferLimit(_) => (
+            format!("a thread can have more than {} stores on their way", rules.max_buffer),
+            format!("raise `--max-buffer` (now {}), or let the loop fence or wait", rules.max_buffer),
+        ),
+        StopReason::Interrupted => ("interrupted".into(), "let it run, or bound it with `--max-time`".into()),
+        StopReason::Failed(why) => {
+            (format!("the checker contradicts itself: {why}"), "this is a bug of the checker; please report it".into())
+        }
+    }
+}
+
+/// The kind and what happened. A deadlock says who waits for what.
+fn sentence(violation: &Violation) -> String {
+    format!("{}: {}", violation.kind.name(), violation.message)
+}
+
+/// What was done, in numbers.
+fn statistics(report: &Report) -> String {
+    let Statistics { executions, states, histories, .. } = report.statistics;
+    let mut parts = vec![plural(states, "state", "states"), plural(executions, "execution", "executions")];
+    parts.extend(histories.map(|histories| plural(histories, "history", "histories")));
+    parts.push(plural(report.final_memories() as u64, "final memory", "final memories"));
+    parts.join(", ")
+}
+
+fn plural(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+fn took(seconds: Option<f64>) -> String {
+    seconds.map_or(String::new(), |seconds| format!(", {seconds:.2} s"))
+}
+
+fn end(replay: &Replay) -> String {
+    match &replay.trace.end {
+        Some(Stuck::Finished) => "every thread has ended".to_string(),
+        Some(Stuck::Assumed) => "an assumption does not hold, so this execution does not count".to_string(),
+        Some(_) => "nothing more can happen".to_string(),
+        None => {
+            let steps: Vec<String> = replay.possible.iter().map(Step::to_string).collect();
+            format!("as far as it goes; possible next: {}", steps.join(", "))
+        }
+    }
+}

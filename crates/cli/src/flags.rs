@@ -1,0 +1,238 @@
+//! The command line.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+use unthread_checker::execution::MemoryModel;
+use unthread_checker::explore::{Engine, Limits, Options};
+use unthread_checker::schedule::Schedule;
+
+const ABOUT: &str = "Checks concurrent programs exhaustively under SC, TSO and PSO";
+
+const EXIT_CODES: &str = "\
+Exit codes (of several results, the most serious: 2, then 1, then 3, then 0):
+  0  verified: everything that can happen was covered, and nothing is wrong
+  1  violation: something is wrong, and a schedule shows it
+  2  bad input: a file, a flag or a schedule is not what it should be
+  3  inconclusive: nothing wrong was seen, but not everything was covered";
+
+const EXAMPLES: &str = "\
+Examples:
+  unthread check dekker.ut                      x86 (TSO), everything
+  unthread check dekker.ut --memory all         under SC, TSO and PSO
+  unthread check ring.ut -D N=3 --max-time 2m   another size, at most two minutes
+  unthread check dekker.ut --json | jq .verdict for programs
+  unthread replay 0x2.1x3.0f dekker.ut          see one execution, step by step
+  unthread litmus sb.litmus                     a litmus test: final states side by side
+  unthread litmus tests/ --memory tso           many of them, as herd prints them";
+
+/// Everything that can be said on the command line.
+#[derive(Debug, Parser)]
+#[command(name = "unthread", version, about = ABOUT, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Whether to colour the output; auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check programs: assertions, deadlocks, data races, conditions on final states
+    #[command(after_help = EXIT_CODES)]
+    Check(CheckFlags),
+    /// Run litmus tests and show their final states
+    #[command(after_help = "Exit codes: 0 every test was run, 2 bad input, 3 some search did not end.\n\
+        Whether a condition holds is printed and does not change the exit code; `unthread check` judges conditions.")]
+    Litmus(LitmusFlags),
+    /// Follow one schedule and show each step
+    #[command(after_help = "Exit codes: 0 nothing is wrong along the schedule, 1 something is, 2 bad input.")]
+    Replay(ReplayFlags),
+    /// Print a script that completes this command's flags in a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckFlags {
+    /// Program files (.ut) and litmus tests (.litmus); `-` is a program on standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// The memory model. The default, tso, is what x86 machines do: the weakest one that most programs meet, and
+    /// every execution of sc is one of tso
+    #[arg(long, default_value = "tso", value_parser = memories())]
+    pub(crate) memory: Memories,
+    /// How to search
+    #[arg(long, default_value = "exhaustive", value_parser = engine())]
+    pub(crate) engine: Engine,
+    /// Set a constant of the program
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
+    pub(crate) defines: Vec<(String, i64)>,
+    /// Print one JSON object per file and memory model (docs/report-format.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Find everything that is wrong instead of stopping at the first
+    #[arg(long)]
+    pub(crate) all_violations: bool,
+    /// Count the combinations of thread histories, however long it takes
+    #[arg(long)]
+    pub(crate) histories: bool,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LitmusFlags {
+    /// Litmus tests, and folders that are searched for *.litmus
+    #[arg(required = true, value_name = "FILE|FOLDER")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The memory model; with one, the output is as herd's
+    #[arg(long, default_value = "all", value_parser = memories())]
+    pub(crate) memory: Memories,
+    /// Print one JSON object per file and memory model
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayFlags {
+    /// The steps, as reports print them: 0 is a step of thread 0, 0x3 three of them, 1f flushes thread 1's oldest
+    /// store, 1f2 the one at position 2 of its buffer, 2c5 is a step of thread 2 that chooses 5; joined by dots
+    pub(crate) schedule: Schedule,
+    /// The program (.ut) or litmus test (.litmus); `-` is a program on standard input
+    pub(crate) file: String,
+    /// The memory model
+    #[arg(long, default_value = "tso", value_parser = memory())]
+    pub(crate) memory: MemoryModel,
+    /// Set a constant of the program
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
+    pub(crate) defines: Vec<(String, i64)>,
+    /// Stores that may wait in one thread's buffer
+    #[arg(long, value_name = "N", default_value_t = MAX_BUFFER, value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) max_buffer: u8,
+}
+
+/// Bounds on a search. A search that met one is inconclusive.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits (a search that meets one is inconclusive)")]
+pub(crate) struct LimitFlags {
+    /// Executions
+    #[arg(long, value_name = "N")]
+    max_executions: Option<u64>,
+    /// Time per file and memory model: 30, 30s, 2m, 1h, 500ms
+    #[arg(long, value_name = "SECONDS", value_parser = duration)]
+    pub(crate) max_time: Option<Duration>,
+    /// Steps of one execution
+    #[arg(long, value_name = "N")]
+    max_events: Option<u64>,
+    /// Distinct states
+    #[arg(long, value_name = "N")]
+    max_states: Option<u64>,
+    /// Stores that may wait in one thread's buffer
+    #[arg(long, value_name = "N", default_value_t = MAX_BUFFER, value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) max_buffer: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// One memory model or all of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Memories(pub(crate) Vec<MemoryModel>);
+
+/// Longer queues of stores are rare outside of loops that never end.
+pub(crate) const MAX_BUFFER: u8 = 8;
+
+impl LimitFlags {
+    /// Options for a search within these limits.
+    pub(crate) fn options(&self, memory: MemoryModel) -> Options {
+        let mut options = Options::new(memory);
+        options.rules.max_buffer = self.max_buffer.into();
+        options.limits = Limits {
+            executions: self.max_executions.unwrap_or(u64::MAX),
+            states: self.max_states.unwrap_or(u64::MAX),
+            events: self.max_events.unwrap_or(u64::MAX),
+        };
+        options
+    }
+}
+
+fn memories() -> impl TypedValueParser<Value = Memories> {
+    PossibleValuesParser::new(MemoryModel::ALL.iter().map(describe).chain([PossibleValue::new("all")])).map(|name| {
+        Memories(MemoryModel::ALL.into_iter().filter(|memory| name == "all" || memory.to_string() == name).collect())
+    })
+}
+
+fn memory() -> impl TypedValueParser<Value = MemoryModel> {
+    PossibleValuesParser::new(MemoryModel::ALL.iter().map(describe)).try_map(|name| name.parse::<MemoryModel>())
+}
+
+fn describe(memory: &MemoryModel) -> PossibleValue {
+    let (name, help) = match memory {
+        MemoryModel::Sc => ("sc", "Sequential consistency: threads take turns"),
+        MemoryModel::Tso => ("tso", "Total store order (x86): a queue of stores per thread"),
+        MemoryModel::Pso => ("pso", "Partial store order (SPARC): a queue per thread and location"),
+    };
+    PossibleValue::new(name).help(help)
+}
+
+fn engine() -> impl TypedValueParser<Value = Engine> {
+    let value = |engine: &Engine| PossibleValue::new(engine.name()).help(engine.describe());
+    PossibleValuesParser::new(Engine::ALL.iter().map(value)).try_map(|name| name.parse::<Engine>())
+}
+
+fn define(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as N=4")?;
+    let value = value.parse().map_err(|_| format!("`{value}` is not an integer"))?;
+    Ok((name.to_string(), value))
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("`{unit}` is not a unit of time; there are ms, s, m and h")),
+    };
+    let seconds: f64 = number.parse().map_err(|_| "expected a time such as 30, 30s or 2m".to_string())?;
+    Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Flags::command().debug_assert();
+    }
+
+    #[test]
+    fn the_default_buffer_bound_is_the_checkers() {
+        assert_eq!(usize::from(MAX_BUFFER), MemoryModel::Tso.rules().max_buffer);
+    }
+
+    #[test]
+    fn times_have_units() {
+        let read = |text: &str| duration(text).map(|time| time.as_millis());
+        assert_eq!(read("30"), Ok(30_000));
+        assert_eq!(read("2m"), Ok(120_000));
+        assert_eq!(read("1.5s"), Ok(1_500));
+        assert_eq!(read("250ms"), Ok(250));
+        assert!(read("soon").is_err() && read("3 weeks").is_err() && read("").is_err());
+    }
+}

@@ -1,0 +1,71 @@
+//! Files: from a name on the command line to a program.
+
+use crate::terminal::Terminal;
+use anyhow::{Context, bail};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use unthread_checker::frontend::{litmus, ut};
+use unthread_checker::program::{Diagnostic, Program, Source};
+
+/// Reads a program, by the file's extension. Says what is wrong with it and gives nothing if there is anything.
+pub(crate) fn program(file: &str, defines: &[(String, i64)], terminal: &Terminal) -> Option<Program> {
+    let parsed = read(file).and_then(|source| {
+        let parsed = match extension(file) {
+            _ if file == "-" => Ok(ut::parse(source.clone(), &constants(defines)?)),
+            "ut" => Ok(ut::parse(source.clone(), &constants(defines)?)),
+            "litmus" if !defines.is_empty() => bail!("{file}: a litmus test has no constants that `-D` could set"),
+            "litmus" => Ok(litmus::parse(source.clone()).map(|litmus| litmus.program)),
+            _ => bail!("{file}: neither a program (.ut) nor a litmus test (.litmus)"),
+        };
+        parsed.map(|parsed| (source, parsed))
+    });
+    parsed_or_complain(parsed, terminal)
+}
+
+/// Reads a litmus test, likewise.
+pub(crate) fn litmus_test(file: &Path, terminal: &Terminal) -> Option<litmus::Litmus> {
+    let parsed = read(&file.to_string_lossy()).map(|source| (source.clone(), litmus::parse(source)));
+    parsed_or_complain(parsed, terminal)
+}
+
+type Parsed<T> = (Arc<Source>, Result<T, Vec<Diagnostic>>);
+
+fn parsed_or_complain<T>(parsed: anyhow::Result<Parsed<T>>, terminal: &Terminal) -> Option<T> {
+    match parsed {
+        Ok((_, Ok(parsed))) => Some(parsed),
+        Ok((source, Err(diagnostics))) => {
+            terminal.diagnostics(&source, &diagnostics);
+            None
+        }
+        Err(error) => {
+            terminal.error(&error);
+            None
+        }
+    }
+}
+
+fn read(file: &str) -> anyhow::Result<Arc<Source>> {
+    if file == "-" {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
+        return Ok(Arc::new(Source::new("<stdin>", text)));
+    }
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+    Ok(Arc::new(Source::new(file, text)))
+}
+
+fn extension(file: &str) -> &str {
+    Path::new(file).extension().and_then(|extension| extension.to_str()).unwrap_or("")
+}
+
+fn constants(defines: &[(String, i64)]) -> anyhow::Result<BTreeMap<String, i64>> {
+    let mut constants = BTreeMap::new();
+    for (name, value) in defines {
+        if constants.insert(name.clone(), *value).is_some_and(|before| before != *value) {
+            bail!("`-D {name}` is given twice with different values");
+        }
+    }
+    Ok(constants)
+}

@@ -1,0 +1,23 @@
+//! `unthread replay`.
+
+use crate::flags::ReplayFlags;
+use crate::input;
+use crate::outcome::Outcome;
+use crate::terminal::Terminal;
+use anyhow::anyhow;
+use unthread_checker::execution::Rules;
+use unthread_checker::explore;
+use unthread_checker::report::text::Text;
+
+/// Follows the schedule and shows what happens.
+pub(crate) fn run(flags: &ReplayFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
+    let Some(program) = input::program(&flags.file, &flags.defines, terminal) else { return Ok(Outcome::BadInput) };
+    let rules = Rules { max_buffer: flags.max_buffer.into(), ..flags.memory.rules() };
+    let replay = explore::replay(&program, rules, &flags.schedule).map_err(|error| {
+        anyhow!("the schedule does not fit {} under {}: {error}", program.source.name, flags.memory)
+    })?;
+    let (memory, style) = (flags.memory, terminal.style());
+    let text = Text { program: &program, memory, rules, style, replay_command: &|schedule| schedule.to_string() };
+    terminal.print(&text.replay(&replay))?;
+    Ok(if replay.violations.is_empty() { Outcome::Verified } else { Outcome::Violation })
+}

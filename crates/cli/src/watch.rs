@@ -1,0 +1,89 @@
+//! What a search cannot know itself: the time, Ctrl-C, and somebody who looks at a terminal.
+
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use std::cell::OnceCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use unthread_checker::explore::{Progress, Watch};
+use unthread_checker::report::StopReason;
+
+/// Set by Ctrl-C.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// The exit code of a process that Ctrl-C ends, by convention.
+const INTERRUPT_EXIT: i32 = 130;
+
+/// Shorter searches need no progress line.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Lets Ctrl-C end searches with a partial report; a second one ends the process.
+pub(crate) fn listen_to_interrupts() -> anyhow::Result<()> {
+    Ok(ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPT_EXIT);
+        }
+    })?)
+}
+
+/// Whether the user had enough.
+pub(crate) fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// Watches one search.
+pub(crate) struct Stopwatch {
+    what: String,
+    started: Instant,
+    limit: Option<Duration>,
+    bar: OnceCell<ProgressBar>,
+}
+
+impl Stopwatch {
+    /// Starts now. `what` stands before the progress.
+    pub(crate) fn start(what: String, limit: Option<Duration>) -> Stopwatch {
+        Stopwatch { what, started: Instant::now(), limit, bar: OnceCell::new() }
+    }
+
+    /// Ends the progress line and gives the seconds it all took.
+    pub(crate) fn stop(self) -> f64 {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// Draws on standard error, and only if that is a terminal.
+    fn show(&self, progress: &Progress, elapsed: Duration) {
+        let bar = self.bar.get_or_init(|| {
+            let style = ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is right");
+            ProgressBar::new_spinner().with_style(style)
+        });
+        let rate = progress.states as f64 / elapsed.as_secs_f64();
+        let message = format!(
+            "{}: {} states, {} waiting, {} states/s, {} s",
+            self.what,
+            HumanCount(progress.states),
+            HumanCount(progress.waiting),
+            HumanCount(rate as u64),
+            elapsed.as_secs()
+        );
+        bar.set_message(message);
+        bar.tick();
+    }
+}
+
+impl Watch for Stopwatch {
+    fn look(&self, progress: &Progress) -> Option<StopReason> {
+        let elapsed = self.started.elapsed();
+        if interrupted() {
+            return Some(StopReason::Interrupted);
+        }
+        if self.limit.is_some_and(|limit| elapsed >= limit) {
+            return Some(StopReason::TimeLimit);
+        }
+        if elapsed >= PATIENCE {
+            self.show(progress, elapsed);
+        }
+        None
+    }
+}

@@ -1,0 +1,168 @@
+//! What is not right in files, flags and schedules is said clearly, with exit code 2.
+
+use super::{STORE_BUFFERING, unthread, unthread_stdin};
+use expect_test::{Expect, expect};
+
+fn refused(program: &str, arguments: &[&str], expected: Expect) {
+    let run = unthread_stdin(program, arguments);
+    expected.assert_eq(&run.shown());
+    assert_eq!((run.code, run.out.as_str()), (2, ""));
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    refused(
+        "",
+        &["check", "missing.ut"],
+        expect![[r#"
+        exit code 2
+        stderr: error: cannot read missing.ut: No such file or directory (os error 2)
+    "#]],
+    );
+}
+
+#[test]
+fn a_file_of_another_kind_is_refused() {
+    refused(
+        "",
+        &["check", "Cargo.toml"],
+        expect![[r#"
+        exit code 2
+        stderr: error: Cargo.toml: neither a program (.ut) nor a litmus test (.litmus)
+    "#]],
+    );
+}
+
+#[test]
+fn every_mistake_in_a_program_is_shown() {
+    let program = "shared x = 0;\nthread t {\n    x = y;\n    lock(m);\n}\nthread u { xx = 1; }\n";
+    refused(
+        program,
+        &["check", "-"],
+        expect![[r#"
+        exit code 2
+        stderr: error: unknown variable `y`
+        stderr:  --> <stdin>:3:9
+        stderr:   |
+        stderr: 3 |     x = y;
+        stderr:   |         ^ not declared
+        stderr:   |
+        stderr:   = help: declare it: `shared y = 0;` for all threads, or `let y = 0;` for this one
+        stderr: 
+        stderr: error: this is not a mutex
+        stderr:  --> <stdin>:4:10
+        stderr:   |
+        stderr: 4 |     lock(m);
+        stderr:   |          ^ not a mutex
+        stderr:   |
+        stderr:   = help: declare it: `mutex m;`
+        stderr: 
+        stderr: error: unknown variable `xx`
+        stderr:  --> <stdin>:6:12
+        stderr:   |
+        stderr: 6 | thread u { xx = 1; }
+        stderr:   |            ^^ not declared
+        stderr:   |
+        stderr:   = help: did you mean `x`?
+        stderr: 
+        stderr: error: 3 mistakes in <stdin>
+    "#]],
+    );
+}
+
+#[test]
+fn constants_must_be_numbers_and_exist() {
+    refused(
+        STORE_BUFFERING,
+        &["check", "-", "-D", "N=four"],
+        expect![[r#"
+        exit code 2
+        stderr: error: invalid value 'N=four' for '-D <NAME=VALUE>': `four` is not an integer
+        stderr: 
+        stderr: For more information, try '--help'.
+    "#]],
+    );
+    refused(
+        STORE_BUFFERING,
+        &["check", "-", "-D", "N"],
+        expect![[r#"
+        exit code 2
+        stderr: error: invalid value 'N' for '-D <NAME=VALUE>': expected NAME=VALUE, such as N=4
+        stderr: 
+        stderr: For more information, try '--help'.
+    "#]],
+    );
+    refused(
+        STORE_BUFFERING,
+        &["check", "-", "-D", "N=4"],
+        expect![[r#"
+        exit code 2
+        stderr: error: there is no constant `N` to set
+        stderr:  --> <stdin>:1:1
+        stderr:   |
+        stderr: 1 | shared x = 0, y = 0;
+        stderr:   | ^ not declared in this file
+        stderr:   |
+        stderr:   = help: the program declares no constants
+        stderr: 
+        stderr: error: 1 mistake in <stdin>
+    "#]],
+    );
+}
+
+#[test]
+fn unknown_engines_and_memory_models_list_the_known_ones() {
+    refused(
+        "",
+        &["check", "-", "--engine", "magic"],
+        expect![[r#"
+        exit code 2
+        stderr: error: invalid value 'magic' for '--engine <ENGINE>'
+        stderr:   [possible values: exhaustive]
+        stderr: 
+        stderr: For more information, try '--help'.
+    "#]],
+    );
+    refused(
+        "",
+        &["check", "-", "--memory", "arm"],
+        expect![[r#"
+        exit code 2
+        stderr: error: invalid value 'arm' for '--memory <MEMORY>'
+        stderr:   [possible values: sc, tso, pso, all]
+        stderr: 
+        stderr: For more information, try '--help'.
+    "#]],
+    );
+}
+
+#[test]
+fn a_schedule_that_is_none_is_explained() {
+    refused(
+        "",
+        &["replay", "zero", "-"],
+        expect![[r#"
+        exit code 2
+        stderr: error: invalid value 'zero' for '<SCHEDULE>': `zero` is not a step; steps look like 0, 0x3, 1f, 1f2 or 2c5, joined by dots
+        stderr: 
+        stderr: For more information, try '--help'.
+    "#]],
+    );
+}
+
+#[test]
+fn a_schedule_that_does_not_fit_names_the_step_and_the_possible_ones() {
+    refused(
+        STORE_BUFFERING,
+        &["replay", "0x2.1.1f1", "-"],
+        expect![[r#"
+            exit code 2
+            stderr: error: the schedule does not fit <stdin> under tso: step 4 (`1f1`) is not possible there; possible: 0, 0f, 1, 1f
+        "#]],
+    );
+}
+
+#[test]
+fn a_buffer_without_room_is_refused() {
+    assert_eq!(unthread(&["check", "-", "--max-buffer", "0"]).code, 2);
+}
