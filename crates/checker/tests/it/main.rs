@@ -1,6 +1,7 @@
 //! Integration tests of the checker.
 
 mod agreement;
+mod axiomatic;
 mod fuzz_litmus;
 mod fuzz_parsers;
 mod language;
@@ -8,5 +9,8 @@ mod litmus;
 mod litmus_corpus;
 mod litmus_truth;
 mod machine;
+mod metamorphic;
 mod reference;
 mod regressions;
+mod replay;
+mod twins;
