@@ -55,11 +55,16 @@ impl<'s, S: Subject> Machine<'s, S> {
     /// Adds to `steps` every step that is possible, by thread, operations before flushes.
     pub fn steps(&self, state: &State<S::Thread>, steps: &mut Vec<Step>) {
         for index in 0..state.threads.len() {
-            let thread = ThreadId(index as u16);
-            self.operation_steps(state, thread, steps);
-            let flushes = state.threads[index].buffer.flushable(&self.rules);
-            steps.extend(flushes.map(|at| Step { thread, action: Action::Flush(at as u8) }));
+            self.steps_of(state, ThreadId(index as u16), steps);
         }
+    }
+
+    /// Adds to `steps` the steps of one thread. They depend on what is shared, on the thread and on its number alone, but for a thread
+    /// that joins others.
+    pub fn steps_of(&self, state: &State<S::Thread>, thread: ThreadId, steps: &mut Vec<Step>) {
+        self.operation_steps(state, thread, steps);
+        let flushes = state.threads[thread.index()].buffer.flushable(&self.rules);
+        steps.extend(flushes.map(|at| Step { thread, action: Action::Flush(at as u8) }));
     }
 
     /// Whether the thread would store, but for the bound on its buffer.
@@ -133,7 +138,9 @@ impl<'s, S: Subject> Machine<'s, S> {
     /// Whether the thread spins and nothing that it looks at has changed.
     pub fn is_awaiting(&self, state: &State<S::Thread>, thread: ThreadId) -> bool {
         let awaiting = self.subject.awaiting(&state.threads[thread.index()].local);
-        !awaiting.is_empty() && awaiting.iter().all(|&(loc, value)| self.view(state, thread, loc) == value)
+        // A cell that was freed shows nothing at all: the next read of it fails.
+        let shows = |loc, value| state.shared.check(loc).is_ok() && self.view(state, thread, loc) == value;
+        !awaiting.is_empty() && awaiting.iter().all(|&(loc, value)| shows(loc, value))
     }
 
     /// Whether the operation waits until the thread's buffer is empty.

@@ -3,7 +3,8 @@
 use crate::reference::{Behaviour, behaviour};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use unthread_checker::execution::{Interpreter, MemoryModel, Rules};
+use unthread_checker::execution::{Interpreter, MemoryModel, Rules, ThreadKey};
+use unthread_checker::explore::histories::Combination;
 use unthread_checker::explore::{Options, Unwatched, check, exhaustive};
 use unthread_checker::program::{Program, Quantifier, validate};
 use unthread_checker::report::{Report, StopReason, ViolationKind};
@@ -19,29 +20,36 @@ pub(crate) fn agree(sketch: &Sketch, memory: MemoryModel, rules: Rules) -> Resul
     validate(&program)?;
     let spins = sketch.any(|statement| matches!(statement, Statement::Spin { .. }));
     let Some(expected) = behaviour(&program, memory, !spins, BUDGET) else { return Ok(false) };
-    let options = Options { rules, all_violations: true, ..Options::new(memory) };
-    let report = check(&program, &options, &Unwatched);
-    if let StopReason::Failed(why) = &report.stop {
-        return Err(why.clone());
-    }
-    let mut found = behaviour_of(&program, &report);
-    if !spins {
-        let histories = exhaustive::histories(&Interpreter::new(&program), &options, u64::MAX, &Unwatched);
-        let histories = histories.ok_or("histories were not counted")?;
-        let plain = |combination: Vec<(_, Vec<i64>)>| {
-            combination
-                .into_iter()
-                .map(|(unthread_checker::execution::ThreadKey(key), results)| (key, results))
-                .collect()
-        };
-        found.histories = histories.combinations().into_iter().map(plain).collect();
-    } else {
-        found.histories = expected.histories.clone();
+    let mut found = found(&program, memory, rules, !spins)?;
+    if spins {
+        found.histories.clone_from(&expected.histories);
     }
     if found == expected {
         return Ok(true);
     }
     Err(format!("{memory}:\n{}", difference(&found, &expected)))
+}
+
+/// What the engine finds.
+pub(crate) fn found(
+    program: &Program,
+    memory: MemoryModel,
+    rules: Rules,
+    with_histories: bool,
+) -> Result<Behaviour, String> {
+    let options = Options { rules, all_violations: true, ..Options::new(memory) };
+    let report = check(program, &options, &Unwatched);
+    if report.stop != StopReason::Exhausted {
+        return Err(format!("the search ended with {:?}", report.stop));
+    }
+    let mut found = behaviour_of(program, &report);
+    if with_histories {
+        let histories = exhaustive::histories(&Interpreter::new(program), &options, u64::MAX, &Unwatched);
+        let combinations = histories.ok_or("histories were not counted")?.combinations().into_iter();
+        let plain = |combination: Combination| combination.into_iter().map(|(ThreadKey(key), results)| (key, results));
+        found.histories = combinations.map(|combination| plain(combination).collect()).collect();
+    }
+    Ok(found)
 }
 
 fn behaviour_of(program: &Program, report: &Report) -> Behaviour {
@@ -86,7 +94,7 @@ fn behaviour_of(program: &Program, report: &Report) -> Behaviour {
 }
 
 /// What is in one and not in the other.
-fn difference(found: &Behaviour, expected: &Behaviour) -> String {
+pub(crate) fn difference(found: &Behaviour, expected: &Behaviour) -> String {
     fn sets<T: Ord + std::fmt::Debug>(what: &str, found: &BTreeSet<T>, expected: &BTreeSet<T>) -> String {
         let show = |sign: &str, items: Vec<&T>| {
             items.into_iter().take(4).map(|item| format!("{sign} {what} {item:?}\n")).collect::<String>()

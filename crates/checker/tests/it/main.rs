@@ -1,6 +1,7 @@
 //! Integration tests of the checker.
 
 mod agreement;
+mod axiomatic;
 mod corpus;
 mod engines;
 mod fuzz_litmus;
@@ -10,5 +11,8 @@ mod litmus;
 mod litmus_corpus;
 mod litmus_truth;
 mod machine;
+mod metamorphic;
 mod reference;
 mod regressions;
+mod replay;
+mod twins;

@@ -135,3 +135,9 @@ fn pso_lets_a_plain_store_race_with_who_saw_a_later_flag() {
     assert_eq!(findings(&sketch.program(), MemoryModel::Tso), [""; 0]);
     assert_eq!(findings(&sketch.program(), MemoryModel::Pso), ["data-race: w1: r0 = x (Relaxed)"]);
 }
+
+#[test]
+fn spinning_on_a_freed_cell_is_use_after_free_and_no_livelock() {
+    let sketch = sketch(true, vec![vec![Alloc, Free], vec![until(P0, 1)]]);
+    assert_eq!(findings(&sketch.program(), MemoryModel::Sc), ["use-after-free: w1: while p[0] != 1 {}"]);
+}
