@@ -98,8 +98,12 @@ impl Causality {
             let early = self.problem.before(self.events[notify].issue, self.events[begin].issue);
             let mut clause = vec![!happens, !waits, early, wakes];
             clause.extend(&another);
-            let earlier: Vec<(usize, Lit)> =
-                self.notified.iter().filter(|n| n.wait == wait && n.notify != notify).map(|n| (n.notify, n.lit)).collect();
+            let earlier: Vec<(usize, Lit)> = self
+                .notified
+                .iter()
+                .filter(|n| n.wait == wait && n.notify != notify)
+                .map(|n| (n.notify, n.lit))
+                .collect();
             for (other, woken) in earlier {
                 let late = self.problem.before(self.events[other].issue, self.events[notify].issue);
                 self.problem.clause([!late, woken]);

@@ -79,7 +79,7 @@ impl Causality {
                 // A deviation is the last thing that its thread does.
                 && section.taken.iter().any(|&lit| Some(lit) == events[section.acquire].same)
         };
-        let section = self.sections.iter_mut().filter(took).next_back();
+        let section = self.sections.iter_mut().rfind(took);
         if let Some(section) = section.filter(|_| self.events[event].result == 0) {
             section.release = Some(event);
         }

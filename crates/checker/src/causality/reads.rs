@@ -19,10 +19,9 @@ impl Causality {
         for thread in 0..self.threads.len() {
             let mut own: BTreeMap<Loc, WriteId> = BTreeMap::new();
             for event in self.threads[thread].events.clone() {
-                let seen = self.reads_of(event).map(|loc| {
+                let seen = self.reads_of(event).inspect(|&loc| {
                     let others = self.visible_values(&visible, event, loc, own.get(&loc), initial);
                     self.add_read(event, loc, own.get(&loc).copied(), &others);
-                    loc
                 });
                 self.add_await(event, seen, &visible, &own, initial);
                 if let Some(write) = self.events[event].write {

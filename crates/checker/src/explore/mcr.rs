@@ -51,12 +51,16 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
 }
 
 /// Every combination of thread histories, or nothing if not everything could be explored.
-pub fn histories(subject: &Interpreter<'_>, options: &Options) -> Result<BTreeSet<super::histories::Combination>, StopReason> {
+pub fn histories(
+    subject: &Interpreter<'_>,
+    options: &Options,
+) -> Result<BTreeSet<super::histories::Combination>, StopReason> {
     let options = Options { all_violations: true, ..options.clone() };
     let mut explorer = Mcr::new(subject, &options);
     explorer.explore(&super::Unwatched)?;
     let complete = explorer.seen.iter().filter(|seen| !seen.assumed);
-    let combinations = complete.map(|seen| seen.histories.iter().map(|(&key, history)| (key, history.clone())).collect());
+    let combinations =
+        complete.map(|seen| seen.histories.iter().map(|(&key, history)| (key, history.clone())).collect());
     Ok(combinations.collect())
 }
 
@@ -122,7 +126,8 @@ impl<'a> Mcr<'a> {
 
     fn note(&mut self, run: Run) -> Result<(), StopReason> {
         let histories = run.threads.iter().enumerate();
-        let histories: BTreeMap<_, Vec<i64>> = histories.map(|(at, thread)| (thread.key, run.history(at).collect())).collect();
+        let histories: BTreeMap<_, Vec<i64>> =
+            histories.map(|(at, thread)| (thread.key, run.history(at).collect())).collect();
         if self.seen.iter().any(|seen| seen.histories == histories) {
             return Err(StopReason::Failed("an execution was repeated".to_string()));
         }

@@ -7,8 +7,8 @@ pub mod exhaustive;
 pub mod histories;
 mod judge;
 pub mod mcr;
-mod runner;
 mod replay;
+mod runner;
 mod visited;
 
 pub use engine::Engine;

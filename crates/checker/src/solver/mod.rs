@@ -86,13 +86,13 @@ impl<'p> Solver<'p> {
     }
 
     fn add(&mut self, literals: &[Lit]) {
-        let mut clause = literals.iter().map(|&lit| self.to_core(lit)).collect();
+        let mut clause = literals.iter().map(|&lit| self.core_literal(lit)).collect();
         self.core.add_clause_reuse(&mut clause);
     }
 
     /// Looks for a solution in which the assumptions hold.
     pub fn solve(&mut self, assumptions: &[Lit]) -> Answer {
-        let assumptions: Vec<_> = assumptions.iter().map(|&lit| self.to_core(lit)).collect();
+        let assumptions: Vec<_> = assumptions.iter().map(|&lit| self.core_literal(lit)).collect();
         let answer = self.core.solve_limited_th(&mut self.theory, &assumptions);
         if answer == lbool::FALSE {
             return Answer::No;
@@ -111,7 +111,7 @@ impl<'p> Solver<'p> {
         Answer::Yes(solution)
     }
 
-    fn to_core(&mut self, lit: Lit) -> batsat::Lit {
+    fn core_literal(&mut self, lit: Lit) -> batsat::Lit {
         batsat::Lit::new(self.core.var_of_int(lit.var()), lit.is_positive())
     }
 }

@@ -44,11 +44,7 @@ fn verify_edges(problem: &Problem, solution: &Solution, before: &impl Fn(Node, N
     Ok(())
 }
 
-fn verify_sources(
-    problem: &Problem,
-    solution: &Solution,
-    before: &impl Fn(Node, Node) -> bool,
-) -> Result<(), String> {
+fn verify_sources(problem: &Problem, solution: &Solution, before: &impl Fn(Node, Node) -> bool) -> Result<(), String> {
     for source in problem.sources.iter().filter(|source| solution.holds(source.lit)) {
         let read = problem.reads[source.read as usize];
         let seen = source.write.map(|write| problem.writes[write as usize]);

@@ -24,7 +24,6 @@ fn findings(report: &Report) -> (Vec<String>, Vec<bool>, Vec<unthread_checker::r
 }
 
 fn mcr_agrees(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
-    std::fs::write("/tmp/last_sketch", format!("{memory} {sketch:?}\n{:?}", sketch.program().routines.iter().map(|r| &r.code).collect::<Vec<_>>())).unwrap();
     let program = sketch.program();
     let subject = Interpreter::new(&program);
     let options = Options { all_violations: true, ..Options::new(memory) };
@@ -46,7 +45,11 @@ fn mcr_agrees(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
         return Err(format!("{memory}: histories: missing {missing:?}\nwrong {wrong:?}"));
     }
     if report.statistics.executions != expected.len() as u64 {
-        return Err(format!("{memory}: {} executions for {} combinations", report.statistics.executions, expected.len()));
+        return Err(format!(
+            "{memory}: {} executions for {} combinations",
+            report.statistics.executions,
+            expected.len()
+        ));
     }
     let (oracle, report) = (findings(&oracle), findings(&report));
     if oracle != report {

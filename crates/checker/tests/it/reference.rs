@@ -341,7 +341,7 @@ impl<'p> Search<'p> {
                 self.note_failure(thread, self.place_of(thread), fault);
                 let mut world = world.clone();
                 world.threads[index].phase = Phase::Failed;
-                self.remember(&mut world.threads[index], 0);
+                self.remember(&mut world.threads[index], unthread_checker::trace::FAILED);
                 next.push(world);
             }
         }

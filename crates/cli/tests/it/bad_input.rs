@@ -116,12 +116,12 @@ fn unknown_engines_and_memory_models_list_the_known_ones() {
         "",
         &["check", "-", "--engine", "magic"],
         expect![[r#"
-        exit code 2
-        stderr: error: invalid value 'magic' for '--engine <ENGINE>'
-        stderr:   [possible values: exhaustive]
-        stderr: 
-        stderr: For more information, try '--help'.
-    "#]],
+            exit code 2
+            stderr: error: invalid value 'magic' for '--engine <ENGINE>'
+            stderr:   [possible values: exhaustive, mcr]
+            stderr: 
+            stderr: For more information, try '--help'.
+        "#]],
     );
     refused(
         "",
