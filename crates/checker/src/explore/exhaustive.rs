@@ -2,21 +2,23 @@
 //!
 //! Breadth first from the start, every step of every state, every state once. So the first schedule found to anything is
 //! among the shortest. What it visits *is* the set of reachable states of the operational machine; there is no
-//! reduction but the one for spinning threads (`execution/spin.rs`). Every other engine is tested against it.
+//! reduction but the one for spinning threads (`execution/spin.rs`). What a thread can do next is remembered (`moves.rs`), which
+//! changes nothing but the time. Every other engine is tested against it.
 
 use super::histories::Histories;
 use super::judge::Judge;
+use super::moves::{Move, Moves};
 use super::visited::{NO_STEP, Visited};
 use super::{Engine, Options, Progress, Watch};
-use crate::execution::{Interpreter, IrThread, Machine, State, Stuck};
+use crate::execution::{Buffers, Interpreter, IrThread, Machine, State, Stuck};
 use crate::report::{FinalState, Report, Statistics, StopReason};
-use crate::schedule::{Action, Step};
+use crate::schedule::Action;
 use std::collections::BTreeSet;
 
 /// How often the watch is asked, in states.
 const LOOK_EVERY: u32 = 4096;
 
-/// Histories are counted unasked as long as that takes no more than this many states, and a few times the plain search's.
+/// Histories are counted unasked as long as that takes no more than this many states: a fraction of a second.
 const CHEAP_STATES: u64 = 50_000;
 
 /// Searches everything and reports.
@@ -26,8 +28,8 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
     let mut statistics = search.statistics();
     let (violations, observations) = search.judge.findings();
     if stop == StopReason::Exhausted {
-        let allowed = CHEAP_STATES + 4 * statistics.states;
-        let budget = if options.count_histories { options.limits.states } else { allowed.min(options.limits.states) };
+        let cheap = CHEAP_STATES.min(options.limits.states);
+        let budget = if options.count_histories { options.limits.states } else { cheap };
         statistics.histories = histories(subject, options, budget, watch).map(|histories| histories.len() as u64);
     }
     Report {
@@ -57,6 +59,10 @@ struct Search<'a> {
     machine: Machine<'a, Interpreter<'a>>,
     options: &'a Options,
     visited: Visited<IrThread>,
+    moves: Moves,
+    /// Room for the state that is being expanded, and for the next.
+    row: Vec<u32>,
+    next_row: Vec<u32>,
     judge: Judge<'a>,
     /// When asked for, states with different pasts are different states.
     histories: Option<Histories>,
@@ -75,6 +81,9 @@ impl<'a> Search<'a> {
             machine: Machine::new(subject, options.rules),
             options,
             visited: Visited::new(),
+            moves: Moves::default(),
+            row: Vec::new(),
+            next_row: Vec::new(),
             judge: Judge::new(subject, options.rules),
             histories,
             final_states: BTreeSet::new(),
@@ -91,9 +100,9 @@ impl<'a> Search<'a> {
     }
 
     fn run(&mut self, watch: &dyn Watch) -> StopReason {
-        let mut row = Vec::new();
         let start = self.machine.start();
-        self.visited.row(&start, &[], None, &mut row);
+        let mut row = vec![self.visited.intern_shared(&start.shared)];
+        row.extend(start.threads.iter().map(|thread| self.visited.intern_thread(thread)));
         if self.histories.is_some() {
             row.extend(std::iter::repeat_n(0, start.threads.len()));
         }
@@ -136,57 +145,63 @@ impl<'a> Search<'a> {
     }
 
     fn expand(&mut self, at: u32) {
-        let row = self.visited.row_of(at).to_vec();
+        let mut row = std::mem::take(&mut self.row);
+        row.clear();
+        row.extend_from_slice(self.visited.row_of(at));
         let n_threads = if self.histories.is_some() { (row.len() - 1) / 2 } else { row.len() - 1 };
-        let mut state = self.visited.state(&row, n_threads);
-        let mut steps = Vec::new();
-        self.machine.steps(&state, &mut steps);
-        self.note_buffer_bound(&state);
-        if self.histories.is_none() {
+        self.note_buffer_bound(&row[1..=n_threads]);
+        if self.histories.is_none() && self.judge.looks_for_races() {
+            let state = self.visited.state(&row, n_threads);
             self.judge.look_for_races(&state, || self.visited.path(at));
         }
-        if steps.is_empty() {
-            return self.end(&state, at, &row[1 + n_threads..]);
-        }
-        if self.depth >= self.options.limits.events {
-            self.incomplete = Some(StopReason::EventLimit);
-            return;
-        }
-        for step in steps {
-            self.take(&mut state, at, &row, step);
-        }
-    }
-
-    /// Takes one step from a state, notes what comes of it, and restores the state.
-    fn take(&mut self, state: &mut State<IrThread>, at: u32, row: &[u32], step: Step) {
-        self.steps += 1;
-        let index = step.thread.index();
-        let n_threads = state.threads.len();
-        let (shared, thread) = (state.shared.clone(), state.threads[index].clone());
-        let performed = self.machine.apply(state, step);
-        if self.histories.is_none()
-            && let Some(failure) = &performed.failure
-        {
-            self.judge.failed(&thread, step, failure, || {
-                let mut path = self.visited.path(at);
-                path.push(step);
-                path
+        let mut state = None;
+        let mut is_end = true;
+        for index in 0..n_threads {
+            let key = (row[0], row[1 + index], index as u16);
+            let moves = self.moves.get(key).unwrap_or_else(|| {
+                let state = state.get_or_insert_with(|| self.visited.state(&row, n_threads));
+                self.moves.find(key, &self.machine, state, &mut self.visited)
             });
-        }
-        let mut next = Vec::with_capacity(row.len() + 2);
-        self.visited.row(state, &row[..=n_threads], Some(index), &mut next);
-        if let Some(histories) = &mut self.histories {
-            let first = next.len();
-            next.extend_from_slice(&row[1 + n_threads..]);
-            next.resize(first + state.threads.len(), 0);
-            if !matches!(step.action, Action::Flush(_)) {
-                next[first + index] = histories.extend(next[first + index], performed.history_entry());
+            is_end &= moves.is_empty();
+            if self.depth < self.options.limits.events {
+                moves.iter().for_each(|next| self.follow(at, &row, n_threads, next));
+            } else if !is_end {
+                self.incomplete = Some(StopReason::EventLimit);
             }
         }
-        self.visited.insert(&next, at, step);
-        state.shared = shared;
-        state.threads.truncate(n_threads);
-        state.threads[index] = thread;
+        if is_end {
+            let state = self.visited.state(&row, n_threads);
+            self.end(&state, at, &row[1 + n_threads..]);
+        }
+        self.row = row;
+    }
+
+    /// Goes from a state to the next.
+    fn follow(&mut self, at: u32, row: &[u32], n_threads: usize, next: &Move) {
+        self.steps += 1;
+        let index = next.step.thread.index();
+        if self.histories.is_none()
+            && let Some(failure) = &next.failure
+        {
+            let path = || [self.visited.path(at), vec![next.step]].concat();
+            self.judge.failed(self.visited.thread(row[1 + index]), next.step, failure, path);
+        }
+        let mut to = std::mem::take(&mut self.next_row);
+        to.clear();
+        to.extend_from_slice(&row[..=n_threads]);
+        to[0] = next.shared;
+        to[1 + index] = next.thread;
+        to.extend(next.forked);
+        if let Some(histories) = &mut self.histories {
+            let first = to.len();
+            to.extend_from_slice(&row[1 + n_threads..]);
+            to.extend(next.forked.map(|_| 0));
+            if !matches!(next.step.action, Action::Flush(_)) {
+                to[first + index] = histories.extend(to[first + index], next.history_entry);
+            }
+        }
+        self.visited.insert(&to, at, next.step);
+        self.next_row = to;
     }
 
     /// Nothing can happen any more.
@@ -209,11 +224,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn note_buffer_bound(&mut self, state: &State<IrThread>) {
-        if self.incomplete.is_none()
-            && let Some(thread) = state.threads.iter().find(|thread| self.machine.is_at_buffer_bound(thread))
-        {
-            self.incomplete = Some(StopReason::BufferLimit(self.subject.span(&thread.local)));
+    fn note_buffer_bound(&mut self, threads: &[u32]) {
+        if self.incomplete.is_none() && self.options.rules.buffers != Buffers::None {
+            let mut threads = threads.iter().map(|&thread| self.visited.thread(thread));
+            let bound = threads.find(|thread| self.machine.is_at_buffer_bound(thread));
+            self.incomplete = bound.map(|thread| StopReason::BufferLimit(self.subject.span(&thread.local)));
         }
     }
 }

@@ -121,11 +121,13 @@ impl<'a> Judge<'a> {
         self.add((ViolationKind::Condition, place, String::new()), message, Some((String::new(), span)), path);
     }
 
+    /// Whether there can be data races.
+    pub(super) fn looks_for_races(&self) -> bool {
+        self.has_plain_cells
+    }
+
     /// Looks for data races in a state that the path leads to.
     pub(super) fn look_for_races(&mut self, state: &State<IrThread>, path: impl Fn() -> Vec<Step>) {
-        if !self.has_plain_cells {
-            return;
-        }
         for race in self.machine.races(state) {
             self.race(state, &race, &path);
         }

@@ -7,6 +7,7 @@ pub mod exhaustive;
 pub mod histories;
 mod judge;
 pub mod mcr;
+mod moves;
 mod replay;
 mod runner;
 mod visited;

@@ -73,17 +73,19 @@ impl<T: Hash + Eq + Clone> Visited<T> {
         self.rows.len() > (u32::MAX - 100_000) as usize
     }
 
-    /// The row of a state whose thread `changed` (and those after the first `known.len() - 1`) may differ from `known`.
-    pub(super) fn row(&mut self, state: &State<T>, known: &[u32], changed: Option<usize>, row: &mut Vec<u32>) {
-        row.clear();
-        row.push(self.shared.intern(&state.shared));
-        for (index, thread) in state.threads.iter().enumerate() {
-            let number = match known.get(index + 1) {
-                Some(&number) if changed != Some(index) => number,
-                _ => self.threads.intern(thread),
-            };
-            row.push(number);
-        }
+    /// The number of what is shared.
+    pub(super) fn intern_shared(&mut self, shared: &Shared) -> u32 {
+        self.shared.intern(shared)
+    }
+
+    /// The number of a thread.
+    pub(super) fn intern_thread(&mut self, thread: &ThreadState<T>) -> u32 {
+        self.threads.intern(thread)
+    }
+
+    /// The thread with a number.
+    pub(super) fn thread(&self, number: u32) -> &ThreadState<T> {
+        self.threads.get(number)
     }
 
     /// Adds a state. Gives its number if it is new.

@@ -1,0 +1,87 @@
+//! What a thread can do next, remembered.
+//!
+//! A step depends on what is shared, on the stepping thread and on its number, and changes only these (`execution/machine.rs`). So the same
+//! pair of parts, which many states have in common, always leads to the same pairs. A thread that is about to join looks at
+//! others: its moves are worked out every time.
+
+use super::visited::Visited;
+use crate::execution::{Failure, Interpreter, IrThread, Machine, Operation, State, Subject, ThreadId};
+use crate::schedule::Step;
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// The numbers of the shared part and of the thread, and which thread it is.
+pub(super) type Key = (u32, u32, u16);
+
+/// Moves of threads, by what they depend on.
+#[derive(Default)]
+pub(super) struct Moves {
+    known: FxHashMap<Key, Rc<[Move]>>,
+}
+
+/// A step, and the parts that it leads to.
+pub(super) struct Move {
+    pub(super) step: Step,
+    pub(super) shared: u32,
+    pub(super) thread: u32,
+    pub(super) forked: Option<u32>,
+    pub(super) history_entry: i64,
+    pub(super) failure: Option<Failure>,
+}
+
+/// Forget everything rather than remember more than this: it is only ever needed soon.
+const MOST_KNOWN: usize = 1 << 20;
+
+impl Moves {
+    /// The moves, if they are remembered.
+    pub(super) fn get(&self, key: Key) -> Option<Rc<[Move]>> {
+        self.known.get(&key).cloned()
+    }
+
+    /// Works out the moves of a thread of a state, and leaves the state as it was.
+    pub(super) fn find(
+        &mut self,
+        key: Key,
+        machine: &Machine<'_, Interpreter<'_>>,
+        state: &mut State<IrThread>,
+        visited: &mut Visited<IrThread>,
+    ) -> Rc<[Move]> {
+        let thread = ThreadId(key.2);
+        let mut steps = Vec::new();
+        machine.steps_of(state, thread, &mut steps);
+        let moves = steps.into_iter().map(|step| take(machine, state, visited, step)).collect::<Rc<[Move]>>();
+        let operation = machine.subject.operation(&state.threads[thread.index()].local);
+        if !matches!(operation, Operation::Join { .. } | Operation::JoinAll) {
+            if self.known.len() >= MOST_KNOWN {
+                self.known.clear();
+            }
+            self.known.insert(key, Rc::clone(&moves));
+        }
+        moves
+    }
+}
+
+/// Takes one step from a state, notes what comes of it, and restores the state.
+fn take(
+    machine: &Machine<'_, Interpreter<'_>>,
+    state: &mut State<IrThread>,
+    visited: &mut Visited<IrThread>,
+    step: Step,
+) -> Move {
+    let index = step.thread.index();
+    let n_threads = state.threads.len();
+    let (shared, thread) = (state.shared.clone(), state.threads[index].clone());
+    let performed = machine.apply(state, step);
+    let next = Move {
+        step,
+        shared: visited.intern_shared(&state.shared),
+        thread: visited.intern_thread(&state.threads[index]),
+        forked: state.threads.get(n_threads).map(|child| visited.intern_thread(child)),
+        history_entry: performed.history_entry(),
+        failure: performed.failure,
+    };
+    state.shared = shared;
+    state.threads.truncate(n_threads);
+    state.threads[index] = thread;
+    next
+}
