@@ -1,6 +1,6 @@
 //! `unthread check`.
 
-use crate::flags::{CheckFlags, MAX_BUFFER};
+use crate::flags::CheckFlags;
 use crate::input;
 use crate::outcome::Outcome;
 use crate::terminal::Terminal;
@@ -16,10 +16,13 @@ use unthread_checker::schedule::Schedule;
 pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
     let mut worst = Outcome::Verified;
     for file in &flags.files {
-        let Some(program) = input::program(file, &flags.defines, terminal) else {
+        let Some(mut program) = input::program(file, &flags.defines, terminal) else {
             worst = Outcome::BadInput;
             continue;
         };
+        if flags.races {
+            program.make_plain();
+        }
         for &memory in &flags.memory.0 {
             worst = worst.max(check(file, &program, memory, flags, terminal)?);
             if interrupted() {
@@ -41,6 +44,7 @@ fn check(
         engine: flags.engine,
         all_violations: flags.all_violations,
         count_histories: flags.histories,
+        jobs: flags.jobs.into(),
         ..flags.limits.options(memory)
     };
     let stopwatch = Stopwatch::start(format!("{file}: {memory}"), flags.limits.max_time);
@@ -63,9 +67,6 @@ fn replay_command(schedule: &Schedule, file: &str, memory: MemoryModel, flags: &
     words.extend([schedule.to_string(), file.to_string(), "--memory".to_string(), memory.to_string()]);
     for (name, value) in &flags.defines {
         words.extend(["-D".to_string(), format!("{name}={value}")]);
-    }
-    if flags.limits.max_buffer != MAX_BUFFER {
-        words.extend(["--max-buffer".to_string(), flags.limits.max_buffer.to_string()]);
     }
     // Only a NUL cannot be quoted, and no argument holds one.
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))

@@ -81,6 +81,12 @@ pub(crate) struct CheckFlags {
     /// Count the combinations of thread histories, however long it takes
     #[arg(long)]
     pub(crate) histories: bool,
+    /// Report data races on every shared variable, as if all were declared plain
+    #[arg(long)]
+    pub(crate) races: bool,
+    /// Workers, for engines that can use several (mcr)
+    #[arg(short = 'j', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) jobs: u16,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
 }
@@ -114,7 +120,7 @@ pub(crate) struct ReplayFlags {
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
     pub(crate) defines: Vec<(String, i64)>,
     /// Stores that may wait in one thread's buffer
-    #[arg(long, value_name = "N", default_value_t = MAX_BUFFER, value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = u8::MAX, value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) max_buffer: u8,
 }
 

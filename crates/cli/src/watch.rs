@@ -1,7 +1,7 @@
 //! What a search cannot know itself: the time, Ctrl-C, and somebody who looks at a terminal.
 
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use unthread_checker::explore::{Progress, Watch};
@@ -35,13 +35,13 @@ pub(crate) struct Stopwatch {
     what: String,
     started: Instant,
     limit: Option<Duration>,
-    bar: OnceCell<ProgressBar>,
+    bar: OnceLock<ProgressBar>,
 }
 
 impl Stopwatch {
     /// Starts now. `what` stands before the progress.
     pub(crate) fn start(what: String, limit: Option<Duration>) -> Stopwatch {
-        Stopwatch { what, started: Instant::now(), limit, bar: OnceCell::new() }
+        Stopwatch { what, started: Instant::now(), limit, bar: OnceLock::new() }
     }
 
     /// Ends the progress line and gives the seconds it all took.

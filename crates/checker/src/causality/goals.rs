@@ -1,10 +1,13 @@
 //! What can be asked about a run: each goal is a literal, assumed when the question is put.
 
 use super::Causality;
-use crate::execution::{Operation, ThreadKey};
+use crate::execution::{MemoryModel, Operation, ThreadKey};
 use crate::program::{Access, Loc, LockMode};
-use crate::solver::Lit;
+use crate::solver::{Lit, Node};
 use std::collections::BTreeMap;
+
+/// An access: the event, the location, whether it writes, whether it is plain.
+type PlainAccess = (usize, Loc, bool, bool);
 
 /// The questions.
 #[derive(Default)]
@@ -13,12 +16,22 @@ pub struct Goals {
     pub deviate: Option<Lit>,
     /// Nothing can happen any more, and not every thread got as far as in the run. Nothing if no thread ever blocks.
     pub stuck: Option<Lit>,
-    /// Two threads are about to access a plain cell: the literal, and the two events.
-    pub races: Vec<(Lit, [usize; 2])>,
+    /// Two threads are about to access a plain cell.
+    pub races: Vec<RaceGoal>,
     /// All threads end as in the run.
     pub finish: Option<Lit>,
     /// For locations that can end with different values: "the final value is this".
     pub finals: BTreeMap<Loc, Vec<(i64, Lit)>>,
+}
+
+/// Two threads are about to access a plain cell, one of them writing.
+pub struct RaceGoal {
+    /// They are.
+    pub lit: Lit,
+    /// The two events, by number.
+    events: [usize; 2],
+    /// The second access is a store on its way to memory: its commit, which is yet to come.
+    pub commit: Option<Node>,
 }
 
 impl Causality {
@@ -59,12 +72,12 @@ impl Causality {
     }
 
     /// A clause that is true of the configurations that are *not* the beginning of another execution, whose histories are these.
-    pub fn not_covered_by(&self, histories: &dyn Fn(ThreadKey) -> Option<Vec<i64>>) -> Vec<Lit> {
+    pub fn not_covered_by(&self, histories: &BTreeMap<ThreadKey, Vec<i64>>) -> Vec<Lit> {
         let mut clause = Vec::new();
         for thread in &self.threads {
-            let history = histories(thread.key).unwrap_or_default();
+            let history = histories.get(&thread.key).map_or(&[][..], Vec::as_slice);
             let performed = &self.events[thread.events.start..thread.events.start + thread.n_performed];
-            let agreed = performed.iter().zip(&history).take_while(|(event, result)| event.result == **result).count();
+            let agreed = performed.iter().zip(history).take_while(|(event, result)| event.result == **result).count();
             let Some(event) = self.events[thread.events.clone()].get(agreed) else {
                 // It covers the thread's whole part of the run, and everything that deviates from it.
                 clause.extend(self.deviates_up_to(thread));
@@ -197,10 +210,10 @@ impl Causality {
     }
 
     /// A clause that is true of every stuck configuration but the one with these histories. Nothing if they are not part of the run.
-    pub fn not_stuck_as(&self, histories: &dyn Fn(ThreadKey) -> Option<Vec<i64>>) -> Option<Vec<Lit>> {
+    pub fn not_stuck_as(&self, histories: &BTreeMap<ThreadKey, Vec<i64>>) -> Option<Vec<Lit>> {
         let mut clause = Vec::new();
         for thread in &self.threads {
-            let history = histories(thread.key).unwrap_or_default();
+            let history = histories.get(&thread.key).map_or(&[][..], Vec::as_slice);
             let events = &self.events[thread.events.clone()];
             let agrees = history.len() <= thread.n_performed
                 && history.iter().zip(events).all(|(result, event)| *result == event.result);
@@ -214,45 +227,76 @@ impl Causality {
         Some(clause)
     }
 
-    /// Pairs of events that race if both can be next.
+    /// Pairs of accesses that race if both can be next.
     fn add_races(&mut self) {
         let accesses: Vec<_> = (0..self.events.len()).filter_map(|event| self.access(event)).collect();
-        for (at, &(first, loc, writes, plain)) in accesses.iter().enumerate() {
-            for &(second, other_loc, other_writes, other_plain) in &accesses[at + 1..] {
-                let other_thread = self.events[first].thread != self.events[second].thread;
-                if loc == other_loc && other_thread && (writes || other_writes) && (plain || other_plain) {
-                    let lit = self.both_next(first, second);
-                    self.goals.races.push((lit, [first, second]));
+        let conflict = |this: &Causality, (first, loc, writes, plain): PlainAccess, other: PlainAccess| {
+            let other_thread = this.events[first].thread != this.events[other.0].thread;
+            loc == other.1 && other_thread && (writes || other.2) && (plain || other.3)
+        };
+        for (at, &first) in accesses.iter().enumerate() {
+            for &second in &accesses[at + 1..] {
+                if !conflict(self, first, second) {
+                    continue;
                 }
+                let lit = self.problem.var();
+                self.is_next(lit, first.0);
+                self.is_next(lit, second.0);
+                self.goals.races.push(RaceGoal { lit, events: [first.0, second.0], commit: None });
+            }
+        }
+        if self.memory != MemoryModel::Pso {
+            return;
+        }
+        for &store in &accesses {
+            let Some(commit) = self.events[store.0].commit else { continue };
+            let against: Vec<_> = accesses.iter().copied().filter(|&other| conflict(self, other, store)).collect();
+            if against.is_empty() {
+                continue;
+            }
+            let late = self.commits_last(store.0, commit);
+            for other in against {
+                let lit = self.problem.var();
+                self.problem.clause([!lit, late]);
+                self.is_next(lit, other.0);
+                self.goals.races.push(RaceGoal { lit, events: [other.0, store.0], commit: Some(commit) });
             }
         }
     }
 
-    fn access(&self, event: usize) -> Option<(usize, Loc, bool, bool)> {
+    /// A literal that says that the store is issued, and committed after everything else has been issued.
+    fn commits_last(&mut self, store: usize, commit: Node) -> Lit {
+        let late = self.problem.var();
+        let issued = self.events[store].same.expect("commits are of stores that were performed");
+        self.problem.clause([!late, issued]);
+        for event in 0..self.events.len() {
+            self.problem.conditional.push((late, self.events[event].issue, commit));
+        }
+        late
+    }
+
+    fn access(&self, event: usize) -> Option<PlainAccess> {
         match self.events[event].operation {
-            Operation::Read { loc, access: Access::Plain, .. } => Some((event, loc, false, true)),
-            Operation::Write { loc, access: Access::Plain, .. } => Some((event, loc, true, true)),
+            Operation::Read { loc, access, .. } => Some((event, loc, false, access == Access::Plain)),
+            Operation::Write { loc, access, .. } => Some((event, loc, true, access == Access::Plain)),
             Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => Some((event, loc, true, false)),
             _ => None,
         }
     }
 
-    fn both_next(&mut self, first: usize, second: usize) -> Lit {
-        let lit = self.problem.var();
-        for event in [first, second] {
-            if let Some(before) = self.before(event) {
-                self.problem.clause([!lit, before]);
-            }
-            for happens in self.happens(event).collect::<Vec<_>>() {
-                self.problem.clause([!lit, !happens]);
-            }
+    /// Makes the literal imply that the event is its thread's next.
+    fn is_next(&mut self, lit: Lit, event: usize) {
+        if let Some(before) = self.before(event) {
+            self.problem.clause([!lit, before]);
         }
-        lit
+        for happens in self.happens(event).collect::<Vec<_>>() {
+            self.problem.clause([!lit, !happens]);
+        }
     }
 
     /// Keys and places of the two events of a race.
     pub fn race_places(&self, race: usize) -> [(ThreadKey, u32); 2] {
-        self.goals.races[race].1.map(|event| {
+        self.goals.races[race].events.map(|event| {
             let event = &self.events[event];
             (self.threads[event.thread].key, event.span.start)
         })

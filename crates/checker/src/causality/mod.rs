@@ -18,7 +18,7 @@ mod order;
 mod prediction;
 mod reads;
 
-pub use goals::Goals;
+pub use goals::{Goals, RaceGoal};
 pub use prediction::{Predicted, PredictedStep, Prediction};
 
 use crate::execution::{MemoryModel, Operation, ThreadKey};
@@ -28,6 +28,7 @@ use crate::trace::Run;
 
 /// The constraints that follow from a run.
 pub struct Causality {
+    memory: MemoryModel,
     /// For the solver.
     pub problem: Problem,
     /// The run's threads in order of creation.
@@ -87,6 +88,7 @@ impl Causality {
     /// The constraints that follow from a run under a memory model. `initial` gives the value of a cell before anything ran.
     pub fn of(run: &Run, memory: MemoryModel, initial: &dyn Fn(Loc) -> i64) -> Causality {
         let mut causality = Causality {
+            memory,
             problem: Problem::default(),
             threads: Vec::new(),
             events: Vec::new(),

@@ -3,7 +3,7 @@
 use super::Causality;
 use crate::execution::{Operation, ThreadKey};
 use crate::program::Loc;
-use crate::solver::Solution;
+use crate::solver::{Node, Solution};
 
 /// Steps, and what they must show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +33,26 @@ pub enum PredictedStep {
 }
 
 impl Causality {
-    /// What a solution says. Commits at the very end are left out, unless they are asked for: the machine can do without.
-    pub fn prediction(&self, solution: &Solution, with_commits: bool) -> Prediction {
+    /// What a solution says, as far as its last operation: the machine can do without the commits that follow.
+    pub fn prediction(&self, solution: &Solution) -> Prediction {
+        let mut steps = self.steps(solution, None);
+        let is_commit = |step: &Predicted| matches!(step.step, PredictedStep::Commit(_));
+        let n_needed = steps.iter().rposition(|step| !is_commit(step)).map_or(0, |at| at + 1);
+        steps.truncate(n_needed);
+        Prediction(steps)
+    }
+
+    /// What a solution says, with all its commits.
+    pub fn whole_prediction(&self, solution: &Solution) -> Prediction {
+        Prediction(self.steps(solution, None))
+    }
+
+    /// What a solution says of the time before a node.
+    pub fn prediction_until(&self, solution: &Solution, node: Node) -> Prediction {
+        Prediction(self.steps(solution, Some(node)))
+    }
+
+    fn steps(&self, solution: &Solution, until: Option<Node>) -> Vec<Predicted> {
         let n_nodes = self.problem.nodes.len();
         let mut meaning: Vec<Option<(usize, bool)>> = vec![None; n_nodes];
         for (index, event) in self.events.iter().enumerate() {
@@ -44,7 +62,7 @@ impl Causality {
             }
         }
         let mut steps = Vec::new();
-        for &node in &solution.order {
+        for &node in solution.order.iter().take_while(|&&node| Some(node) != until) {
             let Some((index, is_commit)) = meaning[node as usize] else { continue };
             let thread = self.threads[self.events[index].thread].key;
             let step = match is_commit {
@@ -53,12 +71,7 @@ impl Causality {
             };
             steps.push(Predicted { thread, step });
         }
-        if !with_commits {
-            let is_commit = |step: &Predicted| matches!(step.step, PredictedStep::Commit(_));
-            let n_needed = steps.iter().rposition(|step| !is_commit(step)).map_or(0, |at| at + 1);
-            steps.truncate(n_needed);
-        }
-        Prediction(steps)
+        steps
     }
 
     fn commit(&self, event: usize) -> PredictedStep {

@@ -1,5 +1,6 @@
 //! The engines by name. A new one is a variant here, a file beside this one and an arm in [`super::check`].
 
+use super::Options;
 use std::{fmt, str::FromStr};
 
 /// How to search.
@@ -21,6 +22,16 @@ impl Engine {
             Engine::Exhaustive => "exhaustive",
             Engine::Mcr => "mcr",
         }
+    }
+
+    /// The options as the engine understands them. The bound on store buffers keeps a search of states finite; an engine that
+    /// runs executions to their end has no use for it, beyond what a schedule can write down.
+    pub(super) fn adapt(self, options: &Options) -> Options {
+        let mut options = options.clone();
+        if self != Engine::Exhaustive {
+            options.rules.max_buffer = u8::MAX.into();
+        }
+        options
     }
 
     /// In a sentence.

@@ -15,7 +15,7 @@ pub(super) struct Judge<'a> {
     subject: &'a Interpreter<'a>,
     machine: Machine<'a, Interpreter<'a>>,
     has_plain_cells: bool,
-    violations: Vec<Violation>,
+    violations: Vec<(Identity, Violation)>,
     witnesses: Vec<Option<Schedule>>,
     seen: BTreeSet<Identity>,
 }
@@ -49,7 +49,24 @@ impl<'a> Judge<'a> {
             quantifier: condition.quantifier,
             witness: witness.clone(),
         });
-        (std::mem::take(&mut self.violations), observations.collect())
+        (std::mem::take(&mut self.violations).into_iter().map(|found| found.1).collect(), observations.collect())
+    }
+
+    /// Takes over what another judge of the same search has found.
+    pub(super) fn merge(&mut self, other: Judge<'_>) {
+        for (identity, violation) in other.violations {
+            if self.seen.insert(identity.clone()) {
+                self.violations.push((identity, violation));
+            }
+        }
+        for (known, new) in self.witnesses.iter_mut().zip(other.witnesses) {
+            *known = known.take().or(new);
+        }
+    }
+
+    /// Forgets the order in which violations were found.
+    pub(super) fn sort(&mut self) {
+        self.violations.sort_by(|a, b| a.0.cmp(&b.0));
     }
 
     /// A thread failed in the last step of the path.
@@ -151,11 +168,15 @@ impl<'a> Judge<'a> {
             }
             spans[1] = self.last_span(&[path(), vec![race.accesses[1]]].concat());
         }
-        let message = format!("{first} and {second} access `{}` at the same time", self.loc(race.loc));
         let identity = (ViolationKind::DataRace, places(spans), String::new());
         if !self.seen.contains(&identity) {
             let schedule = [path(), self.take_in_turn(state, race)].concat();
-            self.add(identity, message, Some((first, spans[0])), || schedule);
+            // In the threads' own order, however the race was come across.
+            let mut named = [(threads[0].key, first, spans[0]), (threads[1].key, second, spans[1])];
+            named.sort_by_key(|access| access.0);
+            let [(_, first, span), (_, second, _)] = named;
+            let message = format!("{first} and {second} access `{}` at the same time", self.loc(race.loc));
+            self.add(identity, message, Some((first, span)), || schedule);
         }
     }
 
@@ -187,8 +208,9 @@ impl<'a> Judge<'a> {
         }
         let (thread, span) = place.unzip();
         let thread = thread.filter(|name| !name.is_empty());
-        self.violations.push(Violation { kind: identity.0, message, thread, span, schedule: Schedule(path()) });
-        self.seen.insert(identity);
+        let violation = Violation { kind: identity.0, message, thread, span, schedule: Schedule(path()) };
+        self.seen.insert(identity.clone());
+        self.violations.push((identity, violation));
     }
 
     fn describe(&self, state: &State<IrThread>, blocked: &Blocked) -> String {

@@ -32,6 +32,8 @@ pub struct Options {
     pub all_violations: bool,
     /// Count combinations of thread histories, however long it takes. Otherwise they are counted where it is cheap.
     pub count_histories: bool,
+    /// How many workers explore, for engines that can use several.
+    pub jobs: usize,
     /// Bounds.
     pub limits: Limits,
 }
@@ -48,7 +50,7 @@ pub struct Limits {
 }
 
 /// Looks at a search from outside: time, interrupts, progress.
-pub trait Watch {
+pub trait Watch: Sync {
     /// Called now and then. An answer ends the search.
     fn look(&self, progress: &Progress) -> Option<StopReason>;
 }
@@ -72,13 +74,14 @@ impl Options {
     pub fn new(memory: MemoryModel) -> Options {
         let limits = Limits { executions: u64::MAX, states: u64::MAX, events: u64::MAX };
         let (rules, engine) = (memory.rules(), Engine::Exhaustive);
-        Options { memory, rules, engine, all_violations: false, count_histories: false, limits }
+        Options { memory, rules, engine, all_violations: false, count_histories: false, jobs: 1, limits }
     }
 }
 
 /// Checks a program with the engine that the options name. Every violation has been replayed.
 pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report {
     let subject = Interpreter::new(program);
+    let options = &options.engine.adapt(options);
     let mut report = match options.engine {
         Engine::Exhaustive => exhaustive::check(&subject, options, watch),
         Engine::Mcr => mcr::check(&subject, options, watch),

@@ -345,6 +345,21 @@ impl Program {
         }
     }
 
+    /// Declares everything that is shared plain, so that every unsynchronised access is a data race.
+    pub fn make_plain(&mut self) {
+        for cell in &mut self.cells {
+            cell.access = Access::Plain;
+        }
+        let code = self.routines.iter_mut().flat_map(|routine| &mut routine.code);
+        for instr in code {
+            if let Instr::Load { place, .. } | Instr::Store { place, .. } = instr
+                && let Place::Deref { access, .. } = place
+            {
+                *access = Access::Plain;
+            }
+        }
+    }
+
     /// A value as a person would write it: pointers by what they point to.
     pub fn value_name(&self, value: i64) -> String {
         match Loc::from_pointer(value) {

@@ -71,3 +71,21 @@ fn mcr_agrees_on_memory_alone() {
         MemoryModel::ALL.into_iter().try_for_each(|memory| mcr_agrees(sketch, memory))
     });
 }
+
+#[test]
+fn several_workers_find_what_one_finds() {
+    for_all(sketches(Features::ALL), cases(2_000) / 8, |sketch| {
+        let program = sketch.program();
+        for memory in MemoryModel::ALL {
+            for all_violations in [false, true] {
+                let options = Options { engine: Engine::Mcr, all_violations, ..Options::new(memory) };
+                let one = check(&program, &options, &Unwatched);
+                let several = check(&program, &Options { jobs: 3, ..options }, &Unwatched);
+                if findings(&one) != findings(&several) || one.statistics.histories != several.statistics.histories {
+                    return Err(format!("{memory}: one worker: {one:#?}\nthree: {several:#?}"));
+                }
+            }
+        }
+        Ok(())
+    });
+}

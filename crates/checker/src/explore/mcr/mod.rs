@@ -1,0 +1,108 @@
+//! Engine `mcr`: maximal causality reduction, complete and without redundant executions under SC, TSO and PSO.
+//!
+//! Every run tells, through [`Causality`], which other configurations must be possible. The engine asks for one that
+//! deviates from the run and is not the beginning of any execution already seen, runs it to its end, and learns from that run in turn.
+//!
+//! *No redundancy.* A configuration that is run is not the beginning of any execution seen before. So the execution that it begins is a new
+//! combination of thread histories: executions and combinations are equal in number.
+//!
+//! *Completeness.* Let σ be any execution, and of all runs seen let C agree with the longest beginning of σ: the first event of σ
+//! that is not in C is e. If e has a result that differs from C's, then σ up to e is a configuration of C that deviates. It is the
+//! beginning of some execution seen, or the engine would have asked for it; that execution agrees with σ for longer than C does: a
+//! contradiction. If all of σ is in C but σ is over, then it is a stuck configuration of C: the engine asks for those too. This is
+//! where the published algorithm (Huang, PLDI 2015; Huang & Huang, OOPSLA 2016) differs: it asks for each read and value by itself and keeps prefixes, which both
+//! repeats executions (its §4.6) and, with its order for reads of a thread's own writes, misses some.
+
+//!
+//! *Workers.* Runs are independent of one another, so workers share nothing but the list of executions seen and the runs to
+//! learn from (`pool.rs`). Two workers may come to the same execution at the same time; then one of the two is dropped. What is found in the end does not depend on who
+//! found it first, except where the search ends at the first violation: then it is repeated by one worker, so that it is the same one for every number of workers.
+
+mod pool;
+mod worker;
+
+use super::judge::Judge;
+use super::{Options, Watch};
+use crate::causality::Prediction;
+use crate::execution::Interpreter;
+use crate::report::{Report, Statistics, StopReason};
+use pool::{Pool, State};
+use std::collections::BTreeSet;
+use worker::Worker;
+
+/// Explores and reports.
+pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
+    let (mut state, mut judge) = explore(subject, options, watch);
+    if options.jobs > 1 && state.stop == Some(StopReason::Violation) {
+        (state, judge) = explore(subject, &Options { jobs: 1, ..options.clone() }, watch);
+    }
+    let combinations = state.seen.iter().filter(|seen| !seen.assumed).count() as u64;
+    let (violations, observations) = judge.findings();
+    Report {
+        program: subject.program().name.clone(),
+        memory: options.memory,
+        engine: super::Engine::Mcr,
+        stop: state.stop.unwrap_or(StopReason::Exhausted),
+        violations,
+        observations,
+        final_states: state.final_states.into_iter().collect(),
+        statistics: Statistics {
+            executions: combinations,
+            states: 0,
+            steps: state.n_steps,
+            histories: Some(combinations),
+        },
+    }
+}
+
+/// Every combination of thread histories, or why not everything could be explored.
+pub fn histories(
+    subject: &Interpreter<'_>,
+    options: &Options,
+) -> Result<BTreeSet<super::histories::Combination>, StopReason> {
+    let options = Options { all_violations: true, ..options.clone() };
+    let (state, _) = explore(subject, &options, &super::Unwatched);
+    if let Some(stop) = state.stop {
+        return Err(stop);
+    }
+    let complete = state.seen.iter().filter(|seen| !seen.assumed);
+    let spell = |(&key, history): (_, &Vec<i64>)| (key, history.clone());
+    Ok(complete.map(|seen| seen.histories.iter().map(spell).collect()).collect())
+}
+
+/// Lets the workers work until nothing is left to do.
+fn explore<'a>(subject: &'a Interpreter<'a>, options: &Options, watch: &dyn Watch) -> (State, Judge<'a>) {
+    let pool = Pool::new();
+    let mut first = Worker::new(subject, options, &pool, watch);
+    let start = first.execute(&Prediction(Vec::new()));
+    let mut judge = match start {
+        Err(stop) => {
+            pool.end(stop);
+            first.judge
+        }
+        Ok(()) if options.jobs <= 1 => {
+            first.work();
+            first.judge
+        }
+        Ok(()) => std::thread::scope(|scope| {
+            let spawn = |_| {
+                scope.spawn(|| {
+                    let mut worker = Worker::new(subject, options, &pool, watch);
+                    worker.work();
+                    worker.judge
+                })
+            };
+            let others: Vec<_> = (1..options.jobs).map(spawn).collect();
+            first.work();
+            let mut judge = first.judge;
+            for other in others {
+                judge.merge(other.join().expect("workers do not panic"));
+            }
+            judge
+        }),
+    };
+    if options.jobs > 1 {
+        judge.sort();
+    }
+    (pool.into_state(), judge)
+}

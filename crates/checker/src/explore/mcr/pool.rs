@@ -1,0 +1,119 @@
+//! What workers share: the executions seen, and the runs that nothing has been learnt from yet.
+
+use crate::execution::{Stuck, ThreadKey};
+use crate::report::{FinalState, StopReason};
+use crate::trace::Run;
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+/// The histories of one execution, by thread.
+pub(super) type Histories = BTreeMap<ThreadKey, Vec<i64>>;
+
+/// Work and knowledge.
+pub(super) struct Pool {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// What is behind the lock.
+#[derive(Default)]
+pub(super) struct State {
+    /// Every execution, once.
+    pub(super) seen: Vec<Arc<Seen>>,
+    known: FxHashSet<Arc<Seen>>,
+    waiting: Vec<Run>,
+    /// Workers that are learning from a run, and so may find more.
+    busy: usize,
+    /// Why to end early.
+    pub(super) stop: Option<StopReason>,
+    pub(super) final_states: BTreeSet<FinalState>,
+    /// Places of races that have been looked for and found.
+    pub(super) races: BTreeSet<[(ThreadKey, u32); 2]>,
+    pub(super) n_steps: u64,
+    /// Executions that another worker had at the same time.
+    pub(super) n_repeated: u64,
+}
+
+/// An execution that has been run.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct Seen {
+    pub(super) histories: Histories,
+    /// An assumption did not hold in it: not a complete combination.
+    pub(super) assumed: bool,
+}
+
+impl Pool {
+    pub(super) fn new() -> Pool {
+        Pool { state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no worker panics while it holds the lock")
+    }
+
+    pub(super) fn into_state(self) -> State {
+        self.state.into_inner().expect("no worker panics while it holds the lock")
+    }
+
+    /// A run to learn from. Waits while others may still find one; nothing when everything is done.
+    pub(super) fn next(&self) -> Option<(Run, Busy<'_>)> {
+        let mut state = self.lock();
+        loop {
+            if state.stop.is_some() {
+                return None;
+            }
+            if let Some(run) = state.waiting.pop() {
+                state.busy += 1;
+                return Some((run, Busy(self)));
+            }
+            if state.busy == 0 {
+                return None;
+            }
+            state = self.changed.wait(state).expect("no worker panics while it holds the lock");
+        }
+    }
+
+    /// Adds an execution. Says whether it is new.
+    pub(super) fn add(&self, run: Run) -> bool {
+        let histories = run.threads.iter().enumerate();
+        let histories = histories.map(|(at, thread)| (thread.key, run.history(at).collect())).collect();
+        let seen = Arc::new(Seen { histories, assumed: run.end == Some(Stuck::Assumed) });
+        let mut state = self.lock();
+        state.n_steps += run.steps.len() as u64;
+        if !state.known.insert(seen.clone()) {
+            state.n_repeated += 1;
+            return false;
+        }
+        state.seen.push(seen);
+        state.waiting.push(run);
+        self.changed.notify_one();
+        true
+    }
+
+    /// Executions from this number on.
+    pub(super) fn seen_since(&self, number: usize) -> Vec<Arc<Seen>> {
+        self.lock().seen[number..].to_vec()
+    }
+
+    /// Makes all workers end.
+    pub(super) fn end(&self, stop: StopReason) {
+        self.lock().stop.get_or_insert(stop);
+        self.changed.notify_all();
+    }
+}
+
+/// A worker that learns from a run, until it is dropped.
+pub(super) struct Busy<'a>(&'a Pool);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        // A worker that panics must not leave the others waiting.
+        let mut state = self.0.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        state.busy -= 1;
+        if state.busy == 0 || std::thread::panicking() {
+            drop(state);
+            self.0.changed.notify_all();
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! A worker: learns from runs, and runs what it has learnt to be possible.
+
+use super::super::judge::Judge;
+use super::super::runner::Runner;
+use super::super::{Options, Progress, Watch};
+use super::pool::Pool;
+use crate::causality::{Causality, Prediction};
+use crate::execution::{Interpreter, Machine, Stuck, Subject};
+use crate::program::Loc;
+use crate::report::StopReason;
+use crate::solver::{Answer, Lit, Solution, Solver};
+use crate::trace::Run;
+use std::collections::BTreeSet;
+
+/// No execution of an IR program that ends is longer, unless the user says so.
+const MOST_EVENTS: u64 = 100_000;
+
+pub(super) struct Worker<'a, 'p> {
+    subject: &'a Interpreter<'a>,
+    machine: Machine<'a, Interpreter<'a>>,
+    options: &'p Options,
+    pool: &'p Pool,
+    watch: &'p dyn Watch,
+    pub(super) judge: Judge<'a>,
+}
+
+impl<'a, 'p> Worker<'a, 'p> {
+    pub(super) fn new(
+        subject: &'a Interpreter<'a>,
+        options: &'p Options,
+        pool: &'p Pool,
+        watch: &'p dyn Watch,
+    ) -> Worker<'a, 'p> {
+        let machine = Machine::new(subject, options.rules);
+        let judge = Judge::new(subject, options.rules);
+        Worker { subject, machine, options, pool, watch, judge }
+    }
+
+    /// Learns from runs until there are none left, or something ends the search.
+    pub(super) fn work(&mut self) {
+        while let Some((run, _busy)) = self.pool.next() {
+            if let Err(stop) = self.learn(&run) {
+                self.pool.end(stop);
+            }
+        }
+    }
+
+    /// Runs a prediction to its end.
+    pub(super) fn execute(&mut self, prediction: &Prediction) -> Result<(), StopReason> {
+        let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+        runner.follow(prediction).map_err(StopReason::Failed)?;
+        let end = runner.finish(self.options.limits.events.min(MOST_EVENTS)).ok_or(StopReason::EventLimit)?;
+        runner.judge_end(&end);
+        let final_state = (end == Stuck::Finished).then(|| runner.final_state());
+        let run = runner.into_run(Some(end));
+        let is_new = self.pool.add(run);
+        if !is_new && self.options.jobs <= 1 {
+            return Err(StopReason::Failed("an execution was repeated".to_string()));
+        }
+        let mut state = self.pool.lock();
+        state.final_states.extend(final_state);
+        if state.seen.len() as u64 >= self.options.limits.executions {
+            return Err(StopReason::ExecutionLimit);
+        }
+        drop(state);
+        self.one_violation_is_enough()
+    }
+
+    fn one_violation_is_enough(&self) -> Result<(), StopReason> {
+        match self.judge.has_violation() && !self.options.all_violations {
+            true => Err(StopReason::Violation),
+            false => Ok(()),
+        }
+    }
+
+    /// Runs everything that one run shows to be possible and that has not been seen.
+    fn learn(&mut self, run: &Run) -> Result<(), StopReason> {
+        let initial_cells = self.subject.initial_cells();
+        let initial = move |loc: Loc| loc.as_global().map_or(0, |index| initial_cells[index]);
+        let causality = Causality::of(run, self.options.memory, &initial);
+        let mut solver = Solver::new(&causality.problem);
+        self.deviate(&causality, &mut solver)?;
+        self.get_stuck(&causality, &mut solver)?;
+        self.race(&causality, &mut solver)?;
+        self.finish_otherwise(&causality, &mut solver)
+    }
+
+    fn deviate(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
+        let Some(goal) = causality.goals.deviate else { return Ok(()) };
+        let mut n_excluded = 0;
+        let mut excluded = BTreeSet::new();
+        loop {
+            let seen = self.pool.seen_since(n_excluded);
+            n_excluded += seen.len();
+            for seen in seen {
+                let mut clause = causality.not_covered_by(&seen.histories);
+                clause.push(!goal);
+                if !excluded.contains(&clause) {
+                    solver.clause(clause.clone());
+                    excluded.insert(clause);
+                }
+            }
+            let Some(solution) = self.ask(solver, &[goal])? else { return Ok(()) };
+            self.execute(&causality.prediction(&solution))?;
+        }
+    }
+
+    fn get_stuck(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
+        let Some(goal) = causality.goals.stuck else { return Ok(()) };
+        let mut n_excluded = 0;
+        loop {
+            let seen = self.pool.seen_since(n_excluded);
+            n_excluded += seen.len();
+            for seen in seen {
+                if let Some(clause) = causality.not_stuck_as(&seen.histories) {
+                    solver.clause([vec![!goal], clause].concat());
+                }
+            }
+            let Some(solution) = self.ask(solver, &[goal])? else { return Ok(()) };
+            self.execute(&causality.whole_prediction(&solution))?;
+        }
+    }
+
+    fn race(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
+        loop {
+            let mut open = Vec::new();
+            for (at, race) in causality.goals.races.iter().enumerate() {
+                let mut places = causality.race_places(at);
+                places.sort_unstable();
+                if !self.pool.lock().races.contains(&places) {
+                    open.push((race, places));
+                }
+            }
+            if open.is_empty() {
+                return Ok(());
+            }
+            let goal = solver.var();
+            solver.clause([!goal].into_iter().chain(open.iter().map(|race| race.0.lit)).collect());
+            let Some(solution) = self.ask(solver, &[goal])? else { return Ok(()) };
+            for (race, places) in open.into_iter().filter(|race| solution.holds(race.0.lit)) {
+                let prediction = match race.commit {
+                    Some(commit) => causality.prediction_until(&solution, commit),
+                    None => causality.prediction(&solution),
+                };
+                let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+                runner.follow(&prediction).map_err(StopReason::Failed)?;
+                runner.judge_races();
+                self.pool.lock().races.insert(places);
+            }
+            self.one_violation_is_enough()?;
+        }
+    }
+
+    /// Other final values with the same histories.
+    fn finish_otherwise(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
+        let Some(goal) = causality.goals.finish.filter(|_| !causality.goals.finals.is_empty()) else { return Ok(()) };
+        while let Some(solution) = self.ask(solver, &[goal])? {
+            let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+            runner.follow(&causality.whole_prediction(&solution)).map_err(StopReason::Failed)?;
+            runner.judge_end(&Stuck::Finished);
+            let state = runner.final_state();
+            let value = |loc: Loc| match loc.as_global() {
+                Some(index) => state.cells[index],
+                None => state.heap.iter().find(|cell| cell.0 == loc).map_or(0, |cell| cell.1),
+            };
+            let mut clause = vec![!goal];
+            for (&loc, finals) in &causality.goals.finals {
+                clause.extend(finals.iter().filter(|is| is.0 == value(loc)).map(|is| !is.1));
+            }
+            if clause.iter().any(|&lit| solution.holds(lit)) {
+                return Err(StopReason::Failed("an execution does not end with the values predicted".to_string()));
+            }
+            self.pool.lock().final_states.insert(state);
+            solver.clause(clause);
+            self.one_violation_is_enough()?;
+        }
+        Ok(())
+    }
+
+    fn ask(&self, solver: &mut Solver<'_>, assumptions: &[Lit]) -> Result<Option<Solution>, StopReason> {
+        let executions = self.pool.lock().seen.len() as u64;
+        if let Some(stop) = self.watch.look(&Progress { states: 0, waiting: 0, executions }) {
+            return Err(stop);
+        }
+        match solver.solve(assumptions) {
+            Answer::Yes(solution) => Ok(Some(solution)),
+            Answer::No => Ok(None),
+            Answer::Unknown => Err(StopReason::Failed("the solver gave up".to_string())),
+        }
+    }
+}
