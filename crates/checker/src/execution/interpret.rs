@@ -2,7 +2,7 @@
 //!
 //! Invariant: an [`IrThread`] is at a visible instruction (or has failed or stopped), and all registers that are dead there are 0.
 
-use super::spin::{Spin, spinning_loops};
+use super::spin::{Spin, may_go_on_for_ever, spinning_loops};
 use super::{Failure, FailureKind, Operation, Subject, ThreadKey};
 use crate::program::{
     Access, DivisionByZero, Expr, Indexed, Instr, Liveness, Loc, Loop, Pc, Place, Program, Reg, Routine, Span,
@@ -53,6 +53,12 @@ impl<'p> Interpreter<'p> {
     /// The program.
     pub fn program(&self) -> &'p Program {
         self.program
+    }
+
+    /// Whether some thread can go round in circles.
+    pub fn has_cycles(&self) -> bool {
+        let routines = self.program.routines.iter().zip(&self.analyses);
+        routines.into_iter().any(|(routine, analysis)| may_go_on_for_ever(routine, &analysis.liveness))
     }
 
     /// Where the thread's operation stands in the source.

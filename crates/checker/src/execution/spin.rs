@@ -82,9 +82,23 @@ pub(super) fn spinning_loops(routine: &Routine, liveness: &Liveness) -> Vec<Loop
     routine.loops.iter().copied().filter(|l| can_stutter(routine, liveness, *l)).collect()
 }
 
+/// Whether some loop of a routine need not count: only such loops can go on for ever in finitely many states.
+pub(super) fn may_go_on_for_ever(routine: &Routine, liveness: &Liveness) -> bool {
+    routine.loops.iter().any(|&l| comes_back(routine, liveness, l, &|_| false))
+        || routine.code.iter().enumerate().any(|(pc, instr)| {
+            let known = |to: u32| routine.loops.iter().any(|l| l.head == to);
+            instr.successors(pc as Pc).any(|to| to <= pc as Pc && !known(to))
+        })
+}
+
 fn can_stutter(routine: &Routine, liveness: &Liveness, l: Loop) -> bool {
+    comes_back(routine, liveness, l, &is_effect)
+}
+
+/// Whether there is a way round the loop that changes no counter and avoids some instructions.
+fn comes_back(routine: &Routine, liveness: &Liveness, l: Loop, avoid: &dyn Fn(&Instr) -> bool) -> bool {
     let counters = counters(routine, liveness, l);
-    let blocks = |instr: &Instr| is_effect(instr) || instr.defined().is_some_and(|reg| counters.contains(&reg));
+    let blocks = |instr: &Instr| avoid(instr) || instr.defined().is_some_and(|reg| counters.contains(&reg));
     let mut seen = vec![false; (l.end - l.head) as usize];
     let mut work = vec![l.head];
     while let Some(pc) = work.pop() {

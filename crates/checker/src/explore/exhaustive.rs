@@ -5,14 +5,16 @@
 //! reduction but the one for spinning threads (`execution/spin.rs`). What a thread can do next is remembered (`moves.rs`), which
 //! changes nothing but the time. Every other engine is tested against it.
 
+use super::endless::Edges;
 use super::histories::Histories;
 use super::judge::Judge;
 use super::moves::{Move, Moves};
 use super::visited::{NO_STEP, Visited};
 use super::{Engine, Options, Progress, Watch};
-use crate::execution::{Buffers, Interpreter, IrThread, Machine, State, Stuck};
+use crate::execution::{Buffers, Interpreter, IrThread, Machine, State, Status, Stuck};
 use crate::report::{FinalState, Report, Statistics, StopReason};
 use crate::schedule::Action;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// How often the watch is asked, in states.
@@ -72,10 +74,13 @@ struct Search<'a> {
     depth: u64,
     /// A bound was met: what was found stands, but not everything was covered.
     incomplete: Option<StopReason>,
+    /// Which state leads to which, where threads can go round in circles.
+    edges: Option<Edges>,
 }
 
 impl<'a> Search<'a> {
     fn new(subject: &'a Interpreter<'a>, options: &'a Options, histories: Option<Histories>) -> Search<'a> {
+        let edges = (histories.is_none() && subject.has_cycles()).then(Edges::default);
         Search {
             subject,
             machine: Machine::new(subject, options.rules),
@@ -91,6 +96,7 @@ impl<'a> Search<'a> {
             steps: 0,
             depth: 0,
             incomplete: None,
+            edges,
         }
     }
 
@@ -122,7 +128,30 @@ impl<'a> Search<'a> {
             }
             next += 1;
         }
-        self.incomplete.take().unwrap_or(StopReason::Exhausted)
+        if let Some(stop) = self.incomplete.take() {
+            return stop;
+        }
+        self.look_for_endless_runs();
+        match self.judge.has_violation() && !self.options.all_violations {
+            true => StopReason::Violation,
+            false => StopReason::Exhausted,
+        }
+    }
+
+    /// A state from which no end can be reached is a livelock. One is enough, as those after it are the same one: the first in
+    /// which as many threads as possible have ended, so that those that are left are the ones that go on.
+    fn look_for_endless_runs(&mut self) {
+        let Some(edges) = self.edges.take() else { return };
+        let n_ended = |&at: &u32| {
+            let threads = self.visited.row_of(at)[1..].iter().map(|&thread| self.visited.thread(thread));
+            threads.filter(|thread| thread.status == Status::Ended).count()
+        };
+        let Some(at) = edges.without_end(self.visited.len()).min_by_key(|at| (Reverse(n_ended(at)), *at)) else {
+            return;
+        };
+        let row = self.visited.row_of(at);
+        let state = self.visited.state(row, row.len() - 1);
+        self.judge.endless(&state, || self.visited.path(at));
     }
 
     fn look(&self, next: u32, watch: &dyn Watch) -> Option<StopReason> {
@@ -170,6 +199,9 @@ impl<'a> Search<'a> {
             }
         }
         if is_end {
+            if let Some(edges) = &mut self.edges {
+                edges.end(at);
+            }
             let state = self.visited.state(&row, n_threads);
             self.end(&state, at, &row[1 + n_threads..]);
         }
@@ -200,7 +232,10 @@ impl<'a> Search<'a> {
                 to[first + index] = histories.extend(to[first + index], next.history_entry);
             }
         }
-        self.visited.insert(&to, at, next.step);
+        let reached = self.visited.insert(&to, at, next.step);
+        if let Some(edges) = &mut self.edges {
+            edges.add(at, reached);
+        }
         self.next_row = to;
     }
 

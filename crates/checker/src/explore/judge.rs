@@ -1,8 +1,8 @@
 //! Turns what a search comes across into violations and observations, each once, with the first schedule to it.
 
 use crate::execution::{
-    Blocked, Failure, Interpreter, IrThread, Machine, Operation, Race, Rules, State, Stuck, ThreadId, ThreadKey,
-    ThreadState,
+    Blocked, Failure, Interpreter, IrThread, Machine, Operation, Race, Rules, State, Status, Stuck, Subject, ThreadId,
+    ThreadKey, ThreadState,
 };
 use crate::program::{Access, Loc, Program, Quantifier, Span};
 use crate::report::{FinalState, Observation, Violation, ViolationKind};
@@ -114,6 +114,19 @@ impl<'a> Judge<'a> {
         let sentences: Vec<String> = blocked.iter().map(|blocked| self.describe(state, blocked)).collect();
         let first = (self.subject.name(&thread(&blocked[0]).local), span(&blocked[0]));
         self.add((kind, threads, String::new()), sentences.join("; "), Some(first), path);
+    }
+
+    /// From here on something can always happen, and nothing ever ends.
+    pub(super) fn endless(&mut self, state: &State<IrThread>, path: impl FnOnce() -> Vec<Step>) {
+        let running = state.threads.iter().filter(|thread| thread.status == Status::Running);
+        let running: Vec<_> = running.filter(|t| self.subject.operation(&t.local) != Operation::JoinAll).collect();
+        let places = running.iter().map(|thread| (thread.key, self.subject.span(&thread.local).start)).collect();
+        let names: Vec<String> = running.iter().map(|thread| self.subject.name(&thread.local)).collect();
+        let verb = if names.len() == 1 { "goes" } else { "go" };
+        let message =
+            format!("{} {verb} on for ever: whatever happens from here, there is no end", names.join(" and "));
+        let first = running.first().map(|t| (self.subject.name(&t.local), self.subject.span(&t.local)));
+        self.add((ViolationKind::Livelock, places, String::new()), message, first, path);
     }
 
     /// Every thread has ended with these values.

@@ -1,5 +1,6 @@
 //! Replays: one schedule, followed from the start, and everything that is wrong along it.
 
+use super::endless::never_ends;
 use super::judge::Judge;
 use crate::execution::{Interpreter, Machine, Rules, Stuck};
 use crate::program::Program;
@@ -20,12 +21,21 @@ pub struct Replay {
     pub possible: Vec<Step>,
 }
 
+/// States that are looked at, after a schedule that could go on, to see whether there is an end.
+const PATIENCE: usize = 20_000;
+
 /// Follows a schedule and judges what happens.
 pub fn replay(program: &Program, rules: Rules, schedule: &Schedule) -> Result<Replay, ReplayError> {
-    judged(&Interpreter::new(program), rules, schedule)
+    judged(&Interpreter::new(program), rules, schedule, PATIENCE)
 }
 
-pub(super) fn judged(subject: &Interpreter<'_>, rules: Rules, schedule: &Schedule) -> Result<Replay, ReplayError> {
+/// Follows a schedule and judges what happens. Looks at as many states as `patience` says to find out whether its end is one.
+pub(super) fn judged(
+    subject: &Interpreter<'_>,
+    rules: Rules,
+    schedule: &Schedule,
+    patience: usize,
+) -> Result<Replay, ReplayError> {
     let machine = Machine::new(subject, rules);
     let mut judge = Judge::new(subject, rules);
     let mut possible = Vec::new();
@@ -35,8 +45,12 @@ pub(super) fn judged(subject: &Interpreter<'_>, rules: Rules, schedule: &Schedul
         if at == steps.len() {
             machine.steps(state, &mut possible);
             let stuck = possible.is_empty().then(|| machine.stuck(state));
-            if let Some(stuck) = stuck {
-                judge.stuck(state, &stuck, || steps.clone());
+            match stuck {
+                Some(stuck) => judge.stuck(state, &stuck, || steps.clone()),
+                None if subject.has_cycles() && never_ends(&machine, state, patience) => {
+                    judge.endless(state, || steps.clone());
+                }
+                None => {}
             }
         }
     })?;

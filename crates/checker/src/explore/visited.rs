@@ -88,11 +88,11 @@ impl<T: Hash + Eq + Clone> Visited<T> {
         self.threads.get(number)
     }
 
-    /// Adds a state. Gives its number if it is new.
-    pub(super) fn insert(&mut self, row: &[u32], from: u32, step: Step) -> Option<u32> {
+    /// Adds a state unless it is there. Gives its number.
+    pub(super) fn insert(&mut self, row: &[u32], from: u32, step: Step) -> u32 {
         let hash = FxBuildHasher.hash_one(row);
-        if self.table.find(hash, |&at| row_at(&self.rows, &self.ends, at) == row).is_some() {
-            return None;
+        if let Some(&at) = self.table.find(hash, |&at| row_at(&self.rows, &self.ends, at) == row) {
+            return at;
         }
         let at = self.ends.len() as u32;
         self.rows.extend_from_slice(row);
@@ -100,7 +100,7 @@ impl<T: Hash + Eq + Clone> Visited<T> {
         self.origins.push((from, step));
         let (rows, ends) = (&self.rows, &self.ends);
         self.table.insert_unique(hash, at, |&at| FxBuildHasher.hash_one(row_at(rows, ends, at)));
-        Some(at)
+        at
     }
 
     /// A state's row.

@@ -1,0 +1,67 @@
+//! Livelock that is not a wait: states from which no end can be reached, however the threads are scheduled.
+//!
+//! A thread that only reads is noticed while it spins (`execution/spin.rs`). A loop that takes and gives back a lock, tries a lock, yields, or stores
+//! changes something in every iteration and goes round in circles through different states. It is a livelock if none of the states that can be
+//! reached is an end. Computed backwards from the ends, over all edges of the graph.
+
+use crate::execution::{Interpreter, IrThread, Machine, State};
+use rustc_hash::FxHashSet;
+
+/// The edges of a graph of states, and its ends.
+#[derive(Default)]
+pub(super) struct Edges {
+    edges: Vec<(u32, u32)>,
+    ends: Vec<u32>,
+}
+
+impl Edges {
+    pub(super) fn add(&mut self, from: u32, to: u32) {
+        self.edges.push((from, to));
+    }
+
+    pub(super) fn end(&mut self, at: u32) {
+        self.ends.push(at);
+    }
+
+    /// The states from which no end can be reached.
+    pub(super) fn without_end(mut self, n_states: usize) -> impl Iterator<Item = u32> {
+        self.edges.sort_unstable_by_key(|edge| edge.1);
+        let mut has_end = vec![false; n_states];
+        let mut work = self.ends;
+        for &end in &work {
+            has_end[end as usize] = true;
+        }
+        while let Some(to) = work.pop() {
+            let first = self.edges.partition_point(|edge| edge.1 < to);
+            for &(from, _) in self.edges[first..].iter().take_while(|edge| edge.1 == to) {
+                if !std::mem::replace(&mut has_end[from as usize], true) {
+                    work.push(from);
+                }
+            }
+        }
+        (0..n_states as u32).filter(move |&at| !has_end[at as usize])
+    }
+}
+
+/// Whether no end can be reached from a state, as far as a number of states tells.
+pub(super) fn never_ends(machine: &Machine<'_, Interpreter<'_>>, state: &State<IrThread>, most_states: usize) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut work = vec![state.clone()];
+    seen.insert(state.clone());
+    let mut steps = Vec::new();
+    while let Some(state) = work.pop() {
+        steps.clear();
+        machine.steps(&state, &mut steps);
+        if steps.is_empty() || seen.len() > most_states {
+            return false;
+        }
+        for &step in &steps {
+            let mut next = state.clone();
+            machine.apply(&mut next, step);
+            if seen.insert(next.clone()) {
+                work.push(next);
+            }
+        }
+    }
+    true
+}
