@@ -12,6 +12,7 @@ mod litmus_corpus;
 mod litmus_truth;
 mod machine;
 mod metamorphic;
+mod peers;
 mod reference;
 mod regressions;
 mod replay;

@@ -3,7 +3,7 @@
 //! ```text
 //! //! expect sc: verified, finals 3
 //! //! expect tso pso: violation assertion
-//! //! expect sc -D N=3: verified, values 12, executions 40
+//! //! expect sc -D N=3: verified, values 12, finals 2
 //! ```
 
 use crate::execution::MemoryModel;
@@ -24,12 +24,10 @@ pub struct Expectation {
     pub violation: Option<String>,
     /// Whether the `exists` conditions are satisfied.
     pub exists: Option<bool>,
-    /// How many distinct final memories there are.
+    /// How many distinct combinations of thread histories there are: as many as engine `mcr` has executions.
     pub values: Option<u64>,
-    /// How many distinct final states there are, observed registers included.
+    /// How many distinct final memories there are.
     pub finals: Option<u64>,
-    /// How many executions the checker needs.
-    pub executions: Option<u64>,
     /// The line that says so.
     pub span: Span,
 }
@@ -70,7 +68,6 @@ fn expectation(text: &str, span: Span) -> Result<Vec<Expectation>, String> {
         exists: None,
         values: None,
         finals: None,
-        executions: None,
         span,
     };
     for part in parts {
@@ -82,8 +79,7 @@ fn expectation(text: &str, span: Span) -> Result<Vec<Expectation>, String> {
             "exists" => return Err(format!("`exists` is `yes` or `no`, not `{value}`")),
             "values" => expected.values = Some(number?),
             "finals" => expected.finals = Some(number?),
-            "executions" => expected.executions = Some(number?),
-            _ => return Err(format!("`{key}` is none of exists, values, finals, executions")),
+            _ => return Err(format!("`{key}` is none of exists, values, finals")),
         }
     }
     Ok(memories.into_iter().map(|memory| Expectation { memory, ..expected.clone() }).collect())

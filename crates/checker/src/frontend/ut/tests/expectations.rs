@@ -6,19 +6,19 @@ use expect_test::expect;
 
 #[test]
 fn a_line_gives_an_expectation_for_each_memory_model() {
-    let text = "//! A program.\n//! expect sc: verified, finals 3, exists no\n//! expect tso pso -D N=2 -D M=-1: violation data-race, values 4, executions 7\n";
+    let text = "//! A program.\n//! expect sc: verified, finals 3, exists no\n//! expect tso pso -D N=2 -D M=-1: violation data-race, values 4\n";
     let expected = expectations(text).unwrap();
     let short: Vec<String> = expected
         .iter()
         .map(|e| {
-            let counts = (e.values, e.finals, e.executions, e.exists);
+            let counts = (e.values, e.finals, e.exists);
             format!("{:?} {:?} {:?} {:?} {counts:?}", e.memory, e.defines, e.verdict, e.violation)
         })
         .collect();
     expect![[r#"
-        Sc {} Verified None (None, Some(3), None, Some(false))
-        Tso {"M": -1, "N": 2} Violation Some("data-race") (Some(4), None, Some(7), None)
-        Pso {"M": -1, "N": 2} Violation Some("data-race") (Some(4), None, Some(7), None)"#]]
+        Sc {} Verified None (None, Some(3), Some(false))
+        Tso {"M": -1, "N": 2} Violation Some("data-race") (Some(4), None, None)
+        Pso {"M": -1, "N": 2} Violation Some("data-race") (Some(4), None, None)"#]]
     .assert_eq(&short.join("\n"));
 }
 
@@ -38,7 +38,7 @@ fn mistakes_in_expectations_are_diagnostics() {
             "//! expect sc: fine": cannot be understood; write for example `//! expect tso pso -D N=2: violation assertion, finals 4`
         6:1 `many` is not a number
             "//! expect sc: verified, finals many": cannot be understood; write for example `//! expect tso pso -D N=2: violation assertion, finals 4`
-        7:1 `colour` is none of exists, values, finals, executions
+        7:1 `colour` is none of exists, values, finals
             "//! expect sc: verified, colour 3": cannot be understood; write for example `//! expect tso pso -D N=2: violation assertion, finals 4`
         8:1 no memory model is named
             "//! expect : verified": cannot be understood; write for example `//! expect tso pso -D N=2: violation assertion, finals 4`
