@@ -213,7 +213,8 @@ impl<'a> Search<'a> {
         if self.incomplete.is_none()
             && let Some(thread) = state.threads.iter().find(|thread| self.machine.is_at_buffer_bound(thread))
         {
-            self.incomplete = Some(StopReason::BufferLimit(self.subject.span(&thread.local)));
+            let (store, around) = (self.subject.span(&thread.local), self.subject.loop_span(&thread.local));
+            self.incomplete = Some(StopReason::BufferLimit { store, around });
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::execution::{
     ThreadState,
 };
 use crate::program::{Access, Loc, Program, Quantifier, Span};
-use crate::report::{FinalState, Observation, Violation, ViolationKind};
+use crate::report::{FinalState, Involved, Observation, Violation, ViolationKind};
 use crate::schedule::{Action, Schedule, Step};
 use crate::trace::{self, Event, ThreadInfo};
 use std::collections::BTreeSet;
@@ -67,7 +67,7 @@ impl<'a> Judge<'a> {
             Action::Run | Action::Choose(_) => self.subject.span(&thread.local),
         };
         let identity = (kind, vec![(thread.key, span.start)], failure.message.clone());
-        self.add(identity, failure.message.clone(), Some((self.subject.name(&thread.local), span)), path);
+        self.add(identity, failure.message.clone(), vec![(self.subject.name(&thread.local), span)], path);
     }
 
     /// Where the operation or the store of a path's last step stands.
@@ -81,7 +81,7 @@ impl<'a> Judge<'a> {
         let Some(failure) = &event.failure else { return };
         let kind = ViolationKind::Failure(failure.kind);
         let identity = (kind, vec![(thread.key, event.span.start)], failure.message.clone());
-        self.add(identity, failure.message.clone(), Some((thread.name.clone(), event.span)), path);
+        self.add(identity, failure.message.clone(), vec![(thread.name.clone(), event.span)], path);
     }
 
     /// Nothing can happen, and not because all threads have ended.
@@ -95,8 +95,9 @@ impl<'a> Judge<'a> {
         let span = |blocked: &Blocked| self.subject.span(&thread(blocked).local);
         let threads = blocked.iter().map(|blocked| (thread(blocked).key, span(blocked).start)).collect();
         let sentences: Vec<String> = blocked.iter().map(|blocked| self.describe(state, blocked)).collect();
-        let first = (self.subject.name(&thread(&blocked[0]).local), span(&blocked[0]));
-        self.add((kind, threads, String::new()), sentences.join("; "), Some(first), path);
+        let places = blocked.iter().map(|blocked| (self.subject.name(&thread(blocked).local), span(blocked)));
+        let places = places.collect();
+        self.add((kind, threads, String::new()), sentences.join("; "), places, path);
     }
 
     /// Every thread has ended with these values.
@@ -118,7 +119,7 @@ impl<'a> Judge<'a> {
     fn condition_broken(&mut self, span: Span, which: &str, path: impl Fn() -> Vec<Step>) {
         let place = vec![(ThreadKey(0), span.start)];
         let message = format!("the program can end in {which} final state");
-        self.add((ViolationKind::Condition, place, String::new()), message, Some((String::new(), span)), path);
+        self.add((ViolationKind::Condition, place, String::new()), message, vec![(String::new(), span)], path);
     }
 
     /// Looks for data races in a state that the path leads to.
@@ -153,7 +154,7 @@ impl<'a> Judge<'a> {
         let identity = (ViolationKind::DataRace, places(spans), String::new());
         if !self.seen.contains(&identity) {
             let schedule = [path(), self.take_in_turn(state, race)].concat();
-            self.add(identity, message, Some((first, spans[0])), || schedule);
+            self.add(identity, message, vec![(first, spans[0]), (second, spans[1])], || schedule);
         }
     }
 
@@ -177,15 +178,17 @@ impl<'a> Judge<'a> {
         &mut self,
         identity: Identity,
         message: String,
-        place: Option<(String, Span)>,
+        places: Vec<(String, Span)>,
         path: impl FnOnce() -> Vec<Step>,
     ) {
         if self.seen.contains(&identity) {
             return;
         }
-        let (thread, span) = place.unzip();
+        let mut places = places.into_iter();
+        let (thread, span) = places.next().unzip();
         let thread = thread.filter(|name| !name.is_empty());
-        self.violations.push(Violation { kind: identity.0, message, thread, span, schedule: Schedule(path()) });
+        let also = places.map(|(thread, span)| Involved { thread, span }).collect();
+        self.violations.push(Violation { kind: identity.0, message, thread, span, also, schedule: Schedule(path()) });
         self.seen.insert(identity);
     }
 
