@@ -99,7 +99,10 @@ pub(crate) struct LitmusFlags {
     /// The memory model; with one, the output is as herd's
     #[arg(long, default_value = "all", value_parser = memories())]
     pub(crate) memory: Memories,
-    /// Print one JSON object per file and memory model
+    /// How to search
+    #[arg(long, default_value = "exhaustive", value_parser = engine())]
+    pub(crate) engine: Engine,
+    /// Print one JSON object per file and memory model (docs/report-format.md)
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -174,7 +177,8 @@ impl LimitFlags {
 }
 
 fn memories() -> impl TypedValueParser<Value = Memories> {
-    PossibleValuesParser::new(MemoryModel::ALL.iter().map(describe).chain([PossibleValue::new("all")])).map(|name| {
+    let all = PossibleValue::new("all").help("One after the other");
+    PossibleValuesParser::new(MemoryModel::ALL.iter().map(describe).chain([all])).map(|name| {
         Memories(MemoryModel::ALL.into_iter().filter(|memory| name == "all" || memory.to_string() == name).collect())
     })
 }

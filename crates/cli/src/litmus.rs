@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use unthread_checker::execution::MemoryModel;
 use unthread_checker::explore::{self, Options};
 use unthread_checker::frontend::litmus::{self, Litmus, SummaryLine, compare_text, herd_text, summary_table};
-use unthread_checker::report::StopReason;
+use unthread_checker::report::text::why_stopped;
+use unthread_checker::report::{StopReason, ViolationKind};
 use walkdir::WalkDir;
 
 /// Runs every test under every memory model that was asked for.
@@ -26,6 +27,7 @@ pub(crate) fn run(flags: &LitmusFlags, terminal: &Terminal) -> anyhow::Result<Ou
             continue;
         };
         let results = run_test(file, &litmus, flags);
+        results.iter().filter(|_| !flags.json).for_each(|result| result.warn(file, terminal));
         if results.iter().any(|result| result.stop != StopReason::Exhausted) {
             worst = worst.max(Outcome::Inconclusive);
         }
@@ -47,10 +49,22 @@ pub(crate) fn run(flags: &LitmusFlags, terminal: &Terminal) -> anyhow::Result<Ou
 struct TestResult {
     memory: MemoryModel,
     stop: StopReason,
+    /// Why the search ended, and what to do about it.
+    why: (String, String),
     outcome: litmus::Outcome,
+    /// What goes wrong in executions that do not come to a final state.
+    failures: Vec<String>,
 }
 
 impl TestResult {
+    /// States that are missing because an execution failed are easily taken for forbidden ones.
+    fn warn(&self, file: &Path, terminal: &Terminal) {
+        if let Some(first) = self.failures.first() {
+            let (file, memory) = (file.display(), self.memory);
+            terminal.warning(&format!("{file}: {memory}: some executions do not come to a final state: {first}"));
+        }
+    }
+
     /// The outcome, if it is one: a search that did not end has none.
     fn complete(&self) -> Option<litmus::Outcome> {
         (self.stop == StopReason::Exhausted).then(|| self.outcome.clone())
@@ -60,11 +74,15 @@ impl TestResult {
 fn run_test(file: &Path, litmus: &Litmus, flags: &LitmusFlags) -> Vec<TestResult> {
     let run = |&memory: &MemoryModel| {
         // All final states are wanted, also when one of them breaks the condition.
-        let options = Options { all_violations: true, ..flags.limits.options(memory) };
+        let options = Options { all_violations: true, engine: flags.engine, ..flags.limits.options(memory) };
         let stopwatch = Stopwatch::start(format!("{}: {memory}", file.display()), flags.limits.max_time);
         let report = explore::check(&litmus.program, &options, &stopwatch);
         stopwatch.stop();
-        TestResult { memory, stop: report.stop, outcome: litmus.outcome(&report.final_states) }
+        let why = why_stopped(&report.stop, &report.statistics, options.rules);
+        let failures = report.violations.iter().filter(|violation| violation.kind != ViolationKind::Condition);
+        let failures = failures.map(|violation| format!("{}: {}", violation.kind.name(), violation.message));
+        let (outcome, failures) = (litmus.outcome(&report.final_states), failures.collect());
+        TestResult { memory, stop: report.stop, why, outcome, failures }
     };
     flags.memory.0.iter().map(run).collect()
 }
@@ -83,7 +101,8 @@ fn details(file: &Path, litmus: &Litmus, results: &[TestResult], flags: &LitmusF
     }
     let mut text = String::new();
     for result in results.iter().filter(|result| result.stop != StopReason::Exhausted) {
-        text += &format!("{}: {}: inconclusive: {}\n", file.display(), result.memory, result.stop.name());
+        let (why, advice) = &result.why;
+        text += &format!("{}: {}: inconclusive: {why}; {advice}\n", file.display(), result.memory);
     }
     // A verdict on some of the final states would be none.
     let complete: Vec<_> = results.iter().filter_map(|result| Some((result.memory, result.complete()?))).collect();
@@ -109,6 +128,7 @@ fn json_line(file: &Path, litmus: &Litmus, result: &TestResult) -> String {
         positive: outcome.positive.len(),
         negative: outcome.negative.len(),
         stop: result.stop.name(),
+        failures: &result.failures,
     };
     serde_json::to_string(&line).expect("names, numbers and lists of them are JSON") + "\n"
 }
@@ -126,6 +146,7 @@ struct JsonLine<'a> {
     positive: usize,
     negative: usize,
     stop: &'static str,
+    failures: &'a [String],
 }
 
 /// The files that the paths name: each itself, and what lies in folders, sorted.

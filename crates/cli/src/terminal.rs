@@ -40,6 +40,11 @@ impl Terminal {
         self.complain(&report::error(&format!("{error:#}"), self.err));
     }
 
+    /// Says what is not wrong, but easily overlooked.
+    pub(crate) fn warning(&self, message: &str) {
+        self.complain(&report::warning(message, self.err));
+    }
+
     /// A standard error that nobody reads is not worth failing for.
     fn complain(&self, text: &str) {
         let _ = io::stderr().write_all(text.as_bytes());

@@ -272,7 +272,7 @@ impl Lowering {
             this.push(span, Instr::Jump { target: head });
         });
         self.nesting -= 1;
-        self.loops.push(Loop { head, end: self.here() });
+        self.loops.push(Loop { head, end: self.here(), span });
         self.line("}");
     }
 
@@ -290,7 +290,7 @@ impl Lowering {
             }
             this.push(span, Instr::Jump { target: head });
         });
-        self.loops.push(Loop { head, end: self.here() });
+        self.loops.push(Loop { head, end: self.here(), span });
     }
 
     fn simple(&mut self, statement: &Statement) {

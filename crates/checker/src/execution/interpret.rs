@@ -66,6 +66,12 @@ impl<'p> Interpreter<'p> {
         self.routine(thread).spans[thread.pc as usize]
     }
 
+    /// The innermost loop around the thread's operation: where it stands.
+    pub fn loop_span(&self, thread: &IrThread) -> Option<Span> {
+        let around = self.routine(thread).loops.iter().filter(|l| (l.head..l.end).contains(&thread.pc));
+        around.min_by_key(|l| l.end - l.head).map(|l| l.span)
+    }
+
     /// The variable that receives the result of the thread's operation, where it has a name.
     pub fn target(&self, thread: &IrThread) -> Option<&'p str> {
         let routine = self.routine(thread);

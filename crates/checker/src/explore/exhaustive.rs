@@ -263,7 +263,10 @@ impl<'a> Search<'a> {
         if self.incomplete.is_none() && self.options.rules.buffers != Buffers::None {
             let mut threads = threads.iter().map(|&thread| self.visited.thread(thread));
             let bound = threads.find(|thread| self.machine.is_at_buffer_bound(thread));
-            self.incomplete = bound.map(|thread| StopReason::BufferLimit(self.subject.span(&thread.local)));
+            self.incomplete = bound.map(|thread| StopReason::BufferLimit {
+                store: self.subject.span(&thread.local),
+                around: self.subject.loop_span(&thread.local),
+            });
         }
     }
 }

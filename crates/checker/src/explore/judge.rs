@@ -5,7 +5,7 @@ use crate::execution::{
     ThreadKey, ThreadState,
 };
 use crate::program::{Access, Loc, Program, Quantifier, Span};
-use crate::report::{FinalState, Observation, Violation, ViolationKind};
+use crate::report::{FinalState, Involved, Observation, Violation, ViolationKind};
 use crate::schedule::{Action, Schedule, Step};
 use crate::trace::{self, Event, ThreadInfo};
 use std::collections::BTreeSet;
@@ -84,7 +84,7 @@ impl<'a> Judge<'a> {
             Action::Run | Action::Choose(_) => self.subject.span(&thread.local),
         };
         let identity = (kind, vec![(thread.key, span.start)], failure.message.clone());
-        self.add(identity, failure.message.clone(), Some((self.subject.name(&thread.local), span)), path);
+        self.add(identity, failure.message.clone(), vec![(self.subject.name(&thread.local), span)], path);
     }
 
     /// Where the operation or the store of a path's last step stands.
@@ -98,7 +98,7 @@ impl<'a> Judge<'a> {
         let Some(failure) = &event.failure else { return };
         let kind = ViolationKind::Failure(failure.kind);
         let identity = (kind, vec![(thread.key, event.span.start)], failure.message.clone());
-        self.add(identity, failure.message.clone(), Some((thread.name.clone(), event.span)), path);
+        self.add(identity, failure.message.clone(), vec![(thread.name.clone(), event.span)], path);
     }
 
     /// Nothing can happen, and not because all threads have ended.
@@ -112,8 +112,9 @@ impl<'a> Judge<'a> {
         let span = |blocked: &Blocked| self.subject.span(&thread(blocked).local);
         let threads = blocked.iter().map(|blocked| (thread(blocked).key, span(blocked).start)).collect();
         let sentences: Vec<String> = blocked.iter().map(|blocked| self.describe(state, blocked)).collect();
-        let first = (self.subject.name(&thread(&blocked[0]).local), span(&blocked[0]));
-        self.add((kind, threads, String::new()), sentences.join("; "), Some(first), path);
+        let places = blocked.iter().map(|blocked| (self.subject.name(&thread(blocked).local), span(blocked)));
+        let places = places.collect();
+        self.add((kind, threads, String::new()), sentences.join("; "), places, path);
     }
 
     /// From here on something can always happen, and nothing ever ends.
@@ -125,8 +126,8 @@ impl<'a> Judge<'a> {
         let verb = if names.len() == 1 { "goes" } else { "go" };
         let message =
             format!("{} {verb} on for ever: whatever happens from here, there is no end", names.join(" and "));
-        let first = running.first().map(|t| (self.subject.name(&t.local), self.subject.span(&t.local)));
-        self.add((ViolationKind::Livelock, places, String::new()), message, first, path);
+        let involved = running.iter().map(|t| (self.subject.name(&t.local), self.subject.span(&t.local))).collect();
+        self.add((ViolationKind::Livelock, places, String::new()), message, involved, path);
     }
 
     /// Every thread has ended with these values.
@@ -148,7 +149,7 @@ impl<'a> Judge<'a> {
     fn condition_broken(&mut self, span: Span, which: &str, path: impl Fn() -> Vec<Step>) {
         let place = vec![(ThreadKey(0), span.start)];
         let message = format!("the program can end in {which} final state");
-        self.add((ViolationKind::Condition, place, String::new()), message, Some((String::new(), span)), path);
+        self.add((ViolationKind::Condition, place, String::new()), message, vec![(String::new(), span)], path);
     }
 
     /// Whether there can be data races.
@@ -187,9 +188,9 @@ impl<'a> Judge<'a> {
             // In the threads' own order, however the race was come across.
             let mut named = [(threads[0].key, first, spans[0]), (threads[1].key, second, spans[1])];
             named.sort_by_key(|access| access.0);
-            let [(_, first, span), (_, second, _)] = named;
+            let [(_, first, span), (_, second, other)] = named;
             let message = format!("{first} and {second} access `{}` at the same time", self.loc(race.loc));
-            self.add(identity, message, Some((first, span)), || schedule);
+            self.add(identity, message, vec![(first, span), (second, other)], || schedule);
         }
     }
 
@@ -213,15 +214,17 @@ impl<'a> Judge<'a> {
         &mut self,
         identity: Identity,
         message: String,
-        place: Option<(String, Span)>,
+        places: Vec<(String, Span)>,
         path: impl FnOnce() -> Vec<Step>,
     ) {
         if self.seen.contains(&identity) {
             return;
         }
-        let (thread, span) = place.unzip();
+        let mut places = places.into_iter();
+        let (thread, span) = places.next().unzip();
         let thread = thread.filter(|name| !name.is_empty());
-        let violation = Violation { kind: identity.0, message, thread, span, schedule: Schedule(path()) };
+        let also = places.map(|(thread, span)| Involved { thread, span }).collect();
+        let violation = Violation { kind: identity.0, message, thread, span, also, schedule: Schedule(path()) };
         self.seen.insert(identity.clone());
         self.violations.push((identity, violation));
     }

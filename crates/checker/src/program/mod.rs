@@ -115,6 +115,8 @@ pub struct Loop {
     pub head: Pc,
     /// The first instruction after the loop's code.
     pub end: Pc,
+    /// Where it stands, without its body.
+    pub span: Span,
 }
 
 /// A thread to run: a routine with the values of its parameters.

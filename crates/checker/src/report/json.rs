@@ -4,7 +4,7 @@
 //! a new [`SCHEMA`] unless it only adds fields.
 
 use super::words::Words;
-use super::{Report, StopReason};
+use super::{Involved, Report, StopReason};
 use crate::execution::{Interpreter, Rules};
 use crate::program::{LineColumn, Program, Quantifier, Span};
 use crate::schedule::Schedule;
@@ -26,6 +26,7 @@ pub struct JsonReport {
     pub verdict: &'static str,
     pub stop: &'static str,
     pub stop_location: Option<JsonLocation>,
+    pub stop_loop: Option<JsonLocation>,
     pub stop_message: Option<String>,
     pub violations: Vec<JsonViolation>,
     pub observations: Vec<JsonObservation>,
@@ -45,8 +46,17 @@ pub struct JsonViolation {
     pub message: String,
     pub thread: Option<String>,
     pub location: Option<JsonLocation>,
+    pub also: Vec<JsonInvolved>,
     pub schedule: String,
     pub steps: Vec<JsonStep>,
+}
+
+/// Another thread that takes part.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonInvolved {
+    pub thread: String,
+    pub location: JsonLocation,
 }
 
 /// The answer to an `exists`.
@@ -102,6 +112,7 @@ pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f6
         message: violation.message.clone(),
         thread: violation.thread.clone(),
         location: violation.span.map(|span| location(program, span)),
+        also: violation.also.iter().map(|involved| self::involved(program, involved)).collect(),
         schedule: violation.schedule.to_string(),
         steps: steps(&subject, rules, &violation.schedule),
     });
@@ -114,10 +125,15 @@ pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f6
             .then_some(observation.witness.is_some()),
         schedule: observation.witness.as_ref().map(Schedule::to_string),
     });
-    let (stop_location, stop_message) = match &report.stop {
-        StopReason::BufferLimit(span) => (Some(location(program, *span)), None),
-        StopReason::Failed(why) => (None, Some(why.clone())),
+    let (stop_location, stop_loop) = match report.stop {
+        StopReason::BufferLimit { store, around } => {
+            (Some(location(program, store)), around.map(|span| location(program, span)))
+        }
         _ => (None, None),
+    };
+    let stop_message = match &report.stop {
+        StopReason::Failed(why) => Some(why.clone()),
+        _ => None,
     };
     JsonReport {
         schema: SCHEMA,
@@ -128,6 +144,7 @@ pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f6
         verdict: report.verdict().name(),
         stop: report.stop.name(),
         stop_location,
+        stop_loop,
         stop_message,
         violations: violations.collect(),
         observations: observations.collect(),
@@ -172,6 +189,10 @@ fn step(words: &Words<'_>, event: &Event) -> JsonStep {
 fn location(program: &Program, span: Span) -> JsonLocation {
     let LineColumn { line, column } = program.source.line_column(span.start);
     JsonLocation { file: program.source.name.clone(), line, column }
+}
+
+fn involved(program: &Program, involved: &Involved) -> JsonInvolved {
+    JsonInvolved { thread: involved.thread.clone(), location: location(program, involved.span) }
 }
 
 fn quantifier(quantifier: Quantifier) -> &'static str {

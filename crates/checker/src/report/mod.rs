@@ -7,7 +7,7 @@ mod table;
 pub mod text;
 mod words;
 
-pub use snippet::{diagnostics, error};
+pub use snippet::{diagnostics, error, warning};
 pub use style::Style;
 
 use crate::execution::{FailureKind, Interpreter, IrThread, MemoryModel, State};
@@ -62,8 +62,13 @@ pub enum StopReason {
     TimeLimit,
     /// Some executions are longer than allowed.
     EventLimit,
-    /// Some thread had more stores on their way than allowed: where the store stands that would have been the next.
-    BufferLimit(Span),
+    /// Some thread had more stores on their way than allowed.
+    BufferLimit {
+        /// Where the store stands that would have been the next.
+        store: Span,
+        /// And the innermost loop around it.
+        around: Option<Span>,
+    },
     /// The user had enough.
     Interrupted,
     /// The search could not go on, for this reason.
@@ -81,8 +86,19 @@ pub struct Violation {
     pub thread: Option<String>,
     /// Where in the source.
     pub span: Option<Span>,
+    /// The other threads that take part, and where they are: the other access of a race, the others in a deadlock.
+    pub also: Vec<Involved>,
     /// The steps that lead there, from the start.
     pub schedule: Schedule,
+}
+
+/// A thread that takes part in a violation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Involved {
+    /// Its name.
+    pub thread: String,
+    /// Where its operation stands.
+    pub span: Span,
 }
 
 /// Kinds of violations.
@@ -229,7 +245,7 @@ impl StopReason {
             StopReason::StateLimit => "state-limit",
             StopReason::TimeLimit => "time-limit",
             StopReason::EventLimit => "event-limit",
-            StopReason::BufferLimit(_) => "buffer-limit",
+            StopReason::BufferLimit { .. } => "buffer-limit",
             StopReason::Interrupted => "interrupted",
             StopReason::Failed(_) => "failed",
         }

@@ -17,6 +17,11 @@ pub fn error(message: &str, style: Style) -> String {
     renderer(style).render(&[Group::with_title(Level::ERROR.primary_title(message))]) + "\n"
 }
 
+/// Something to know that has no place in a source.
+pub fn warning(message: &str, style: Style) -> String {
+    renderer(style).render(&[Group::with_title(Level::WARNING.primary_title(message))]) + "\n"
+}
+
 fn mistake(source: &Source, diagnostic: &Diagnostic, style: Style) -> String {
     let primary = annotation(source, AnnotationKind::Primary, diagnostic.span, &diagnostic.label);
     let related = diagnostic.related.iter();
@@ -29,10 +34,11 @@ fn mistake(source: &Source, diagnostic: &Diagnostic, style: Style) -> String {
     renderer(style).render(&[group])
 }
 
-/// One place with a few words at it.
-pub(super) fn place(source: &Source, span: Span, label: &str, style: Style) -> String {
-    let primary = annotation(source, AnnotationKind::Primary, span, label);
-    let snippet = Snippet::source(&source.text).path(&source.name).annotation(primary);
+/// Places with a few words at each. The first one is what it is about.
+pub(super) fn places(source: &Source, places: &[(Span, String)], style: Style) -> String {
+    let kinds = std::iter::once(AnnotationKind::Primary).chain(std::iter::repeat(AnnotationKind::Context));
+    let annotations = places.iter().zip(kinds).map(|((span, label), kind)| annotation(source, kind, *span, label));
+    let snippet = Snippet::source(&source.text).path(&source.name).annotations(annotations);
     renderer(style).render(&[Group::with_level(Level::ERROR).element(snippet)])
 }
 

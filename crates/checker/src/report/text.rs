@@ -1,6 +1,6 @@
 //! Reports for people: a headline per memory model, and for what is wrong the place, the steps, and how to see it again.
 
-use super::snippet::place;
+use super::snippet::places;
 use super::style::Tone;
 use super::table::table;
 use super::words::Words;
@@ -30,8 +30,8 @@ impl Text<'_> {
     pub fn report(&self, report: &Report, seconds: Option<f64>) -> String {
         let mut text = match report.verdict() {
             Verdict::Verified => {
-                let (done, took) = (statistics(report), took(seconds));
-                self.headline(Tone::Good, "verified", &format!("{done}{took}"))
+                let done = format!("{}{}", statistics(report), took(seconds));
+                self.headline(Tone::Good, "verified", &done) + &self.nothing_ends(report)
             }
             Verdict::Inconclusive => self.inconclusive(report, seconds),
             Verdict::Violation => self.violations(report),
@@ -65,12 +65,24 @@ impl Text<'_> {
         format!("{name}: {}: {}: {rest}\n", self.memory, self.style.paint(tone, verdict))
     }
 
+    /// A program that never ends has no wrong end: whoever reads "verified" should know.
+    fn nothing_ends(&self, report: &Report) -> String {
+        if report.statistics.executions > 0 {
+            return String::new();
+        }
+        let note = self.style.paint(Tone::Heading, "note:");
+        format!("{note} no execution comes to an end: each goes on for ever, or an `assume` cuts it off\n")
+    }
+
     fn inconclusive(&self, report: &Report, seconds: Option<f64>) -> String {
         let (why, advice) = why_stopped(&report.stop, &report.statistics, self.rules);
         let done = format!("{why} ({}{})", statistics(report), took(seconds));
         let mut text = self.headline(Tone::Unsure, "inconclusive", &done);
-        if let StopReason::BufferLimit(span) = report.stop {
-            text += &(place(&self.program.source, span, "this store would have been the next", self.style) + "\n");
+        if let StopReason::BufferLimit { store, around } = report.stop {
+            let around = around.map(|around| (around, "in this loop".to_string()));
+            let store = (store, "this store would have been the next".to_string());
+            let shown: Vec<_> = std::iter::once(store).chain(around).collect();
+            text += &(places(&self.program.source, &shown, self.style) + "\n");
         }
         text + &format!("{} {advice}\n", self.style.paint(Tone::Heading, "help:"))
     }
@@ -103,11 +115,20 @@ impl Text<'_> {
 
     fn place_of(&self, violation: &Violation) -> String {
         let Some(span) = violation.span else { return String::new() };
-        let label = match (&violation.kind, &violation.thread) {
-            (ViolationKind::Condition, _) | (_, None) => String::new(),
-            (_, Some(thread)) => format!("in thread {thread}"),
+        let mut at: Vec<(Span, Vec<&str>)> = vec![(span, violation.thread.as_deref().into_iter().collect())];
+        for involved in &violation.also {
+            match at.iter_mut().find(|(span, _)| *span == involved.span) {
+                Some((_, threads)) => threads.push(&involved.thread),
+                None => at.push((involved.span, vec![&involved.thread])),
+            }
+        }
+        let label = |threads: &[&str]| match threads {
+            [] => String::new(),
+            [thread] => format!("in thread {thread}"),
+            threads => format!("in threads {}", threads.join(", ")),
         };
-        place(&self.program.source, span, &label, self.style) + "\n"
+        let at: Vec<_> = at.iter().map(|(span, threads)| (*span, label(threads))).collect();
+        places(&self.program.source, &at, self.style) + "\n"
     }
 
     /// For a broken condition, the values that it mentions.
@@ -161,7 +182,7 @@ impl Text<'_> {
 }
 
 /// Why a search ended before everything was covered, and what to do about it.
-fn why_stopped(stop: &StopReason, done: &Statistics, rules: Rules) -> (String, String) {
+pub fn why_stopped(stop: &StopReason, done: &Statistics, rules: Rules) -> (String, String) {
     let raise = |flag: &str| format!("raise `{flag}`, or make the program smaller");
     match stop {
         StopReason::Exhausted | StopReason::Violation => (String::new(), String::new()),
@@ -172,7 +193,7 @@ fn why_stopped(stop: &StopReason, done: &Statistics, rules: Rules) -> (String, S
         StopReason::StateLimit => ("the limit on states was met".into(), raise("--max-states")),
         StopReason::TimeLimit => ("the time was up".into(), raise("--max-time")),
         StopReason::EventLimit => ("some executions are longer than allowed".into(), raise("--max-events")),
-        StopReason::BufferLimit(_) => (
+        StopReason::BufferLimit { .. } => (
             format!("a thread can have more than {} stores on their way", rules.max_buffer),
             format!("raise `--max-buffer` (now {}), or let the loop fence or wait", rules.max_buffer),
         ),
@@ -191,7 +212,10 @@ fn sentence(violation: &Violation) -> String {
 /// What was done, in numbers.
 fn statistics(report: &Report) -> String {
     let Statistics { executions, states, histories, .. } = report.statistics;
-    let mut parts = vec![plural(states, "state", "states"), plural(executions, "execution", "executions")];
+    let mut parts = Vec::new();
+    // Engines that run executions know no states.
+    parts.extend((states > 0).then(|| plural(states, "state", "states")));
+    parts.push(plural(executions, "execution", "executions"));
     parts.extend(histories.map(|histories| plural(histories, "history", "histories")));
     parts.push(plural(report.final_memories() as u64, "final memory", "final memories"));
     parts.join(", ")

@@ -273,6 +273,36 @@ fn c_atomics_return_what_they_should() {
 }
 
 #[test]
+fn the_kernels_atomics_return_what_they_should() {
+    let body = "int r = atomic_add_return(2, x); int s = atomic_fetch_add(3, x); int t = atomic_dec_and_test(y); atomic_inc(y);";
+    assert_eq!(c("x=1; y=1", body, "0:r; 0:s; 0:t; x; y"), "0:r=3; 0:s=3; 0:t=1; [x]=6; [y]=1;");
+    let body = "int r = atomic_xchg_relaxed(x, 4); int s = atomic_cmpxchg(x, 4, 5); int t = atomic_sub_return_release(1, x); atomic_or(8, y);";
+    assert_eq!(c("x=1", body, "0:r; 0:s; 0:t; x; y"), "0:r=1; 0:s=4; 0:t=4; [x]=4; [y]=8;");
+}
+
+#[test]
+fn locks_in_c_exclude() {
+    let thread = |number: u8, lock: &str, unlock: &str| {
+        format!("P{number}(spinlock_t *l, int *x) {{ {lock}(l); int r = *x; *x = r + 1; {unlock}(l); }}\n")
+    };
+    let both = thread(0, "spin_lock", "spin_unlock") + &thread(1, "mutex_lock", "mutex_unlock");
+    let text = format!("C locks\n{{}}\n{both}locations [x; l]");
+    for memory in MemoryModel::ALL {
+        let states = outcome(&litmus(&text), memory);
+        assert_eq!(states.states().into_iter().collect::<Vec<_>>(), ["[l]=0; [x]=2;"], "{memory}");
+    }
+}
+
+#[test]
+fn a_flag_starts_unset() {
+    assert_eq!(
+        c("atomic_flag x = ATOMIC_FLAG_INIT", "int r = atomic_flag_test_and_set(x);", "0:r; x"),
+        "0:r=0; [x]=1;"
+    );
+    assert_eq!(c("atomic_int x = ATOMIC_VAR_INIT(3)", "", "x"), "[x]=3;");
+}
+
+#[test]
 fn the_right_side_of_a_short_circuit_reads_only_when_it_must() {
     let text = "C once\n{}\nP0(int *x, int *y) { int r = *x && *y; }\nP1(int *x, int *y) { *y = 1; *x = 1; }\nforall (0:r=0 \\/ 0:r=1)";
     assert_eq!(states(text), "0:r=0; | 0:r=1;");

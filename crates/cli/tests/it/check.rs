@@ -94,21 +94,23 @@ fn a_deadlock_says_who_waits_for_what() {
         program,
         &["--memory", "sc"],
         expect![[r#"
-        exit code 1
-        <stdin>: sc: violation: deadlock: one waits for `b`, which two holds; two waits for `a`, which one holds
-         --> <stdin>:2:23
-          |
-        2 | thread one { lock(a); lock(b); }
-          |                       ^^^^^^^ in thread one
+            exit code 1
+            <stdin>: sc: violation: deadlock: one waits for `b`, which two holds; two waits for `a`, which one holds
+             --> <stdin>:2:23
+              |
+            2 | thread one { lock(a); lock(b); }
+              |                       ^^^^^^^ in thread one
+            3 | thread two { lock(b); lock(a); }
+              |                       ------- in thread two
 
-          step  line  0 one   1 two
-             1     2  lock a
-             2     3          lock b
+              step  line  0 one   1 two
+                 1     2  lock a
+                 2     3          lock b
 
-        schedule: 0.1
-        replay:   unthread replay 0.1 - --memory sc
+            schedule: 0.1
+            replay:   unthread replay 0.1 - --memory sc
 
-    "#]],
+        "#]],
     );
 }
 
@@ -240,20 +242,32 @@ fn a_limit_makes_it_inconclusive_and_says_what_to_do() {
 }
 
 #[test]
-fn an_endless_queue_of_stores_names_the_store_and_the_flag() {
+fn a_program_that_never_ends_is_pointed_out() {
+    check("shared x;\nthread t { let r = choose(0..2); assume(r == 2); }\n", &["--memory", "sc"], expect![[""]]);
+}
+
+#[test]
+fn a_race_shows_both_accesses() {
+    check("plain d;\nthread one { d = 1; }\nthread two(i) * 2 { let r = d; }\n", &["--memory", "sc"], expect![[""]]);
+}
+
+#[test]
+fn an_endless_queue_of_stores_names_the_loop_the_store_and_the_flag() {
     let program = "shared x, stop;\nthread t { while stop == 0 {\n    x = 1;\n} }\nthread u { stop = 1; }\n";
     check(
         program,
         &["--max-buffer", "2"],
         expect![[r#"
-        exit code 3
-        <stdin>: tso: inconclusive: a thread can have more than 2 stores on their way (64 states, 2 executions, 2 final memories)
-         --> <stdin>:3:5
-          |
-        3 |     x = 1;
-          |     ^^^^^^ this store would have been the next
-        help: raise `--max-buffer` (now 2), or let the loop fence or wait
-    "#]],
+            exit code 3
+            <stdin>: tso: inconclusive: a thread can have more than 2 stores on their way (64 states, 2 executions, 2 final memories)
+             --> <stdin>:3:5
+              |
+            2 | thread t { while stop == 0 {
+              |            --------------- in this loop
+            3 |     x = 1;
+              |     ^^^^^^ this store would have been the next
+            help: raise `--max-buffer` (now 2), or let the loop fence or wait
+        "#]],
     );
 }
 

@@ -41,10 +41,12 @@ fn a_violation_has_its_place_and_its_steps() {
           "steps": 5,
           "stop": "violation",
           "stop_location": null,
+          "stop_loop": null,
           "stop_message": null,
           "verdict": "violation",
           "violations": [
             {
+              "also": [],
               "kind": "assertion",
               "location": {
                 "column": 5,
@@ -158,6 +160,7 @@ fn an_exhausted_search_has_its_counts() {
           "steps": 16,
           "stop": "exhausted",
           "stop_location": null,
+          "stop_loop": null,
           "stop_message": null,
           "verdict": "verified",
           "violations": []

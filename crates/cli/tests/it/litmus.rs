@@ -85,9 +85,9 @@ fn a_folder_is_summarized() {
 fn json_has_an_object_per_file_and_memory_model() {
     expect![[r#"
         exit code 0
-        {"file":"sb.litmus","name":"SB","memory":"sc","states":["0:EAX=0; 1:EAX=1;","0:EAX=1; 1:EAX=0;","0:EAX=1; 1:EAX=1;"],"verdict":"No","observation":"Never","positive":0,"negative":3,"stop":"exhausted"}
-        {"file":"sb.litmus","name":"SB","memory":"tso","states":["0:EAX=0; 1:EAX=0;","0:EAX=0; 1:EAX=1;","0:EAX=1; 1:EAX=0;","0:EAX=1; 1:EAX=1;"],"verdict":"Ok","observation":"Sometimes","positive":1,"negative":3,"stop":"exhausted"}
-        {"file":"sb.litmus","name":"SB","memory":"pso","states":["0:EAX=0; 1:EAX=0;","0:EAX=0; 1:EAX=1;","0:EAX=1; 1:EAX=0;","0:EAX=1; 1:EAX=1;"],"verdict":"Ok","observation":"Sometimes","positive":1,"negative":3,"stop":"exhausted"}
+        {"file":"sb.litmus","name":"SB","memory":"sc","states":["0:EAX=0; 1:EAX=1;","0:EAX=1; 1:EAX=0;","0:EAX=1; 1:EAX=1;"],"verdict":"No","observation":"Never","positive":0,"negative":3,"stop":"exhausted","failures":[]}
+        {"file":"sb.litmus","name":"SB","memory":"tso","states":["0:EAX=0; 1:EAX=0;","0:EAX=0; 1:EAX=1;","0:EAX=1; 1:EAX=0;","0:EAX=1; 1:EAX=1;"],"verdict":"Ok","observation":"Sometimes","positive":1,"negative":3,"stop":"exhausted","failures":[]}
+        {"file":"sb.litmus","name":"SB","memory":"pso","states":["0:EAX=0; 1:EAX=0;","0:EAX=0; 1:EAX=1;","0:EAX=1; 1:EAX=0;","0:EAX=1; 1:EAX=1;"],"verdict":"Ok","observation":"Sometimes","positive":1,"negative":3,"stop":"exhausted","failures":[]}
     "#]].assert_eq(&run(&["litmus", "--json", "sb.litmus"], "", &tests("json")).shown());
 }
 
@@ -97,8 +97,8 @@ fn a_search_that_did_not_end_has_no_verdict() {
     let run = |arguments: &[&str]| run(&[&["litmus", "--max-states", "40"], arguments].concat(), "", &folder).shown();
     expect![[r#"
         exit code 3
-        sb.litmus: tso: inconclusive: state-limit
-        sb.litmus: pso: inconclusive: state-limit
+        sb.litmus: tso: inconclusive: the limit on states was met; raise `--max-states`, or make the program smaller
+        sb.litmus: pso: inconclusive: the limit on states was met; raise `--max-states`, or make the program smaller
         Test SB Allowed
                            sc
         0:EAX=0; 1:EAX=1;  yes
@@ -112,7 +112,7 @@ fn a_search_that_did_not_end_has_no_verdict() {
     .assert_eq(&run(&["sb.litmus"]));
     expect![[r#"
         exit code 3
-        sb.litmus: tso: inconclusive: state-limit
+        sb.litmus: tso: inconclusive: the limit on states was met; raise `--max-states`, or make the program smaller
     "#]]
     .assert_eq(&run(&["sb.litmus", "--memory", "tso"]));
     expect![[r#"
@@ -125,7 +125,7 @@ fn a_search_that_did_not_end_has_no_verdict() {
     .assert_eq(&run(&["."]));
     expect![[r#"
         exit code 3
-        {"file":"sb.litmus","name":"SB","memory":"tso","states":[],"verdict":null,"observation":null,"positive":0,"negative":0,"stop":"state-limit"}
+        {"file":"sb.litmus","name":"SB","memory":"tso","states":[],"verdict":null,"observation":null,"positive":0,"negative":0,"stop":"state-limit","failures":[]}
     "#]].assert_eq(&run(&["sb.litmus", "--memory", "tso", "--json"]));
 }
 
@@ -137,6 +137,28 @@ fn a_broken_file_does_not_stop_the_others() {
     assert_eq!(run.code, 2);
     assert!(run.err.contains("bad.litmus") && run.err.ends_with("error: 1 mistake in ./bad.litmus\n"), "{}", run.err);
     assert!(run.out.contains("Test SB Allowed") && run.out.contains("Test MP Forbidden"), "{}", run.out);
+}
+
+#[test]
+fn executions_without_a_final_state_are_told() {
+    let folder = folder("no_end");
+    let text = "X86 stray\n{ 0:EBX=x; }\n P0 ;\n MOV EAX,[EBX+8] ;\nexists (0:EAX=0)\n";
+    std::fs::write(folder.join("stray.litmus"), text).expect("writable");
+    let told = run(&["litmus", "stray.litmus", "--memory", "tso"], "", &folder);
+    assert!(
+        told.err.contains("warning: stray.litmus: tso: some executions do not come to a final state"),
+        "{}",
+        told.err
+    );
+    let told = run(&["litmus", "stray.litmus", "--memory", "tso", "--json"], "", &folder);
+    assert!(told.out.contains(r#""failures":["invalid-pointer: "#), "{}", told.out);
+}
+
+#[test]
+fn both_engines_say_the_same_of_litmus_tests() {
+    let folder = tests("engines");
+    let text = |engine: &str| run(&["litmus", ".", "--engine", engine], "", &folder).shown();
+    assert_eq!(text("exhaustive"), text("mcr"));
 }
 
 #[test]

@@ -148,7 +148,7 @@ impl Code {
             }
         }
         let name = format!("P{}", self.thread);
-        let loops = find_loops(&self.instrs);
+        let loops = find_loops(&self.instrs, &self.spans);
         let routine_of = Routine {
             name: name.clone(),
             parameters: self.arguments.len() as u16,

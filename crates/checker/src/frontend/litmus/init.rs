@@ -136,7 +136,11 @@ pub(super) fn parse_value(cursor: &mut Cursor, symbols: &mut Symbols) -> Parsed<
         return cursor.number("a number");
     }
     let (name, span) = cursor.identifier("a number or the name of a variable")?;
-    if name.ends_with("_INIT") && cursor.eat("(") {
+    if name.ends_with("_INIT") {
+        if !cursor.eat("(") {
+            // `ATOMIC_FLAG_INIT` and its like: not set.
+            return Ok(0);
+        }
         let value = parse_value(cursor, symbols)?;
         cursor.expect(")")?;
         return Ok(value);

@@ -3,7 +3,7 @@
 use super::super::lexer::{Parsed, Word};
 use super::expression::fold;
 use super::{Term, Thread};
-use crate::program::{BinaryOp, Diagnostic, Expr, Instr, Ordering, Place, RmwOp, Span};
+use crate::program::{BinaryOp, Diagnostic, Expr, Instr, Loc, Ordering, Place, RmwOp, Span};
 
 /// The arguments of a call, in order, with their places.
 struct Arguments {
@@ -11,6 +11,13 @@ struct Arguments {
     span: Span,
     terms: std::vec::IntoIter<Term>,
     order: Ordering,
+}
+
+/// Which value a read-modify-write gives.
+enum Wanted {
+    Old,
+    New,
+    IsZero,
 }
 
 impl Thread<'_, '_> {
@@ -64,7 +71,9 @@ impl Thread<'_, '_> {
     fn c11(&mut self, arguments: &mut Arguments) -> Parsed<Option<Expr>> {
         let name = arguments.name.strip_suffix("_explicit").unwrap_or(&arguments.name).to_string();
         let order = arguments.order;
-        if let Some(op) = name.strip_prefix("atomic_fetch_").and_then(rmw_op) {
+        let pointer_first = !matches!(arguments.terms.as_slice(), [_, Term::Value(Expr::Const(second))]
+            if Loc::from_pointer(*second).is_some());
+        if let Some(op) = name.strip_prefix("atomic_fetch_").and_then(rmw_op).filter(|_| pointer_first) {
             return self.rmw(op, arguments).map(Some);
         }
         Ok(Some(match name.as_str() {
@@ -122,16 +131,68 @@ impl Thread<'_, '_> {
                 self.load(place, Ordering::Relaxed)
             }
             "atomic_set" => self.store(arguments, Ordering::Relaxed)?,
-            _ => match base.unwrap_or(&name) {
-                "xchg" => self.rmw(RmwOp::Swap, arguments)?,
-                "cmpxchg" => {
-                    let place = self.pointer(arguments)?;
-                    let (expected, desired) = (self.operand(arguments)?, self.operand(arguments)?);
-                    self.emit_cas(place, expected, desired)
-                }
-                _ => return Ok(None),
-            },
+            "smp_mb__before_atomic" | "smp_mb__after_atomic" | "smp_mb__after_spinlock" => self.fence(Ordering::SeqCst),
+            "spin_lock" | "mutex_lock" | "lock" => self.lock(arguments)?,
+            "spin_unlock" | "mutex_unlock" | "unlock" => {
+                let place = self.pointer(arguments)?;
+                self.code.emit(Instr::Store { place, value: 0.into(), ordering: Ordering::Release });
+                0.into()
+            }
+            _ => return self.linux_rmw(base.unwrap_or(&name), arguments),
         }))
+    }
+
+    /// Read-modify-writes of the kernel. Their operand comes before the pointer.
+    fn linux_rmw(&mut self, name: &str, arguments: &mut Arguments) -> Parsed<Option<Expr>> {
+        match name {
+            "xchg" | "atomic_xchg" => return self.rmw(RmwOp::Swap, arguments).map(Some),
+            "cmpxchg" | "atomic_cmpxchg" => {
+                let place = self.pointer(arguments)?;
+                let (expected, desired) = (self.operand(arguments)?, self.operand(arguments)?);
+                return Ok(Some(self.emit_cas(place, expected, desired)));
+            }
+            _ => {}
+        }
+        let Some(rest) = name.strip_prefix("atomic_") else { return Ok(None) };
+        let (rest, wanted) = match rest {
+            _ if rest.ends_with("_return") => (rest.trim_end_matches("_return"), Wanted::New),
+            _ if rest.ends_with("_and_test") => (rest.trim_end_matches("_and_test"), Wanted::IsZero),
+            _ if rest.starts_with("fetch_") => (rest.trim_start_matches("fetch_"), Wanted::Old),
+            _ => (rest, Wanted::Old),
+        };
+        let (op, operand) = match rest {
+            "inc" => (RmwOp::Add, 1.into()),
+            "dec" => (RmwOp::Sub, 1.into()),
+            _ => match rmw_op(rest) {
+                Some(op) => (op, self.operand(arguments)?),
+                None => return Ok(None),
+            },
+        };
+        let place = self.pointer(arguments)?;
+        let old = self.emit_rmw(op, place, operand.clone(), Ordering::SeqCst);
+        let new = |old: Expr| match op {
+            RmwOp::Add => fold(BinaryOp::Add, old, operand),
+            RmwOp::Sub => fold(BinaryOp::Sub, old, operand),
+            RmwOp::And => fold(BinaryOp::BitAnd, old, operand),
+            RmwOp::Or => fold(BinaryOp::BitOr, old, operand),
+            _ => fold(BinaryOp::BitXor, old, operand),
+        };
+        Ok(Some(match wanted {
+            Wanted::Old => old,
+            Wanted::New => new(old),
+            Wanted::IsZero => fold(BinaryOp::Eq, new(old), 0.into()),
+        }))
+    }
+
+    /// Tries to turn 0 into 1 until that works, as a lock on such a machine does.
+    fn lock(&mut self, arguments: &mut Arguments) -> Parsed<Expr> {
+        let place = self.pointer(arguments)?;
+        let (head, end) = (self.code.label(), self.code.label());
+        self.code.place(head);
+        let found = self.emit_cas(place, 0.into(), 1.into());
+        self.code.branch(found, head, end);
+        self.code.place(end);
+        Ok(0.into())
     }
 
     fn fence(&mut self, ordering: Ordering) -> Expr {

@@ -18,7 +18,7 @@ pub(super) struct Builder {
     spans: Vec<Span>,
     registers: Vec<String>,
     labels: Vec<Pc>,
-    loops: Vec<(Label, Label)>,
+    loops: Vec<(Label, Label, Span)>,
     /// Registers of variables that went out of scope, for the next variable of the same name.
     retired: BTreeMap<Owner, Vec<Reg>>,
     free_temporaries: Vec<Reg>,
@@ -53,9 +53,9 @@ impl Builder {
         }
     }
 
-    /// Records a loop.
-    pub(super) fn looped(&mut self, head: Label, end: Label) {
-        self.loops.push((head, end));
+    /// Records a loop, and where its text stands without the body.
+    pub(super) fn looped(&mut self, head: Label, end: Label, span: Span) {
+        self.loops.push((head, end, span));
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -116,7 +116,8 @@ impl Builder {
                 _ => {}
             }
         }
-        let loops = self.loops.iter().map(|(head, end)| Loop { head: place(head.0), end: place(end.0) }).collect();
+        let loops = self.loops.iter().map(|&(head, end, span)| Loop { head: place(head.0), end: place(end.0), span });
+        let loops = loops.collect();
         let mut routine = Routine {
             name: name.to_string(),
             parameters: parameters as u16,

@@ -36,9 +36,9 @@ impl<'a> Lowerer<'a, '_> {
                 self.evaluate(expr, Want::Nothing);
             }
             StatementKind::If(condition, then, otherwise) => self.if_else(condition, then, otherwise.as_deref()),
-            StatementKind::While(condition, body) => self.while_loop(condition, body),
+            StatementKind::While(condition, body) => self.while_loop(condition, body, span),
             StatementKind::For(name, low, high, body) => self.for_loop(name, low, high, body, span),
-            StatementKind::Loop(body) => self.endless_loop(body),
+            StatementKind::Loop(body) => self.endless_loop(body, span),
             StatementKind::Break | StatementKind::Continue => self.break_or_continue(statement),
             StatementKind::Return(value) => self.return_statement(value.as_ref(), span),
             StatementKind::Fence(ordering) => self.fence(ordering.as_ref(), span),
@@ -111,7 +111,7 @@ impl<'a> Lowerer<'a, '_> {
         self.builder.bind(end);
     }
 
-    fn while_loop(&mut self, condition: &'a Expr, body: &'a Block) {
+    fn while_loop(&mut self, condition: &'a Expr, body: &'a Block, span: Span) {
         let [head, inside, end] = [(); 3].map(|()| self.builder.label());
         self.builder.bind(head);
         let mark = self.builder.temporaries_in_use();
@@ -121,7 +121,7 @@ impl<'a> Lowerer<'a, '_> {
         self.loop_body(body, LoopLabels { on_break: end, on_continue: head });
         self.jump(head, condition.span);
         self.builder.bind(end);
-        self.builder.looped(head, end);
+        self.builder.looped(head, end, Span { end: condition.span.end, ..span });
     }
 
     fn for_loop(&mut self, name: &'a Ident, low: &'a Expr, high: &'a Expr, body: &'a Block, span: Span) {
@@ -153,17 +153,17 @@ impl<'a> Lowerer<'a, '_> {
         self.emit(Instr::Assign { dst: counter, value }, header);
         self.jump(head, header);
         self.builder.bind(end);
-        self.builder.looped(head, end);
+        self.builder.looped(head, end, header);
         self.close_scope();
     }
 
-    fn endless_loop(&mut self, body: &'a Block) {
+    fn endless_loop(&mut self, body: &'a Block, span: Span) {
         let [head, end] = [(); 2].map(|()| self.builder.label());
         self.builder.bind(head);
         self.loop_body(body, LoopLabels { on_break: end, on_continue: head });
         self.jump(head, Span::new(body.span.end.saturating_sub(1) as usize, body.span.end as usize));
         self.builder.bind(end);
-        self.builder.looped(head, end);
+        self.builder.looped(head, end, Span::new(span.start as usize, span.start as usize + "loop".len()));
     }
 
     fn loop_body(&mut self, body: &'a Block, labels: LoopLabels) {

@@ -25,7 +25,7 @@ pub(super) fn tidy(routine: &mut Routine) {
     let mut kept = keep.iter();
     routine.spans.retain(|_| *kept.next().unwrap_or(&true));
     routine.code.iter_mut().for_each(|instr| retarget(instr, place));
-    routine.loops.iter_mut().for_each(|l| *l = Loop { head: place(l.head), end: place(l.end) });
+    routine.loops.iter_mut().for_each(|l| *l = Loop { head: place(l.head), end: place(l.end), ..*l });
     routine.loops.sort_by_key(|l| (l.head, std::cmp::Reverse(l.end)));
 }
 

@@ -31,7 +31,23 @@ const COMPARISON: u8 = 3;
 
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Parsed<Expr> {
-        self.nested(|parser| parser.binary(0))
+        let expression = self.nested(|parser| parser.binary(0))?;
+        self.no_foreign_operator()?;
+        Ok(expression)
+    }
+
+    /// Operators of other languages that people try.
+    fn no_foreign_operator(&mut self) -> Parsed<()> {
+        let hint = match (&self.token().kind, self.word()) {
+            (TokenKind::Punct("?"), _) => "use `if` and `else`",
+            (TokenKind::Punct("->"), _) => "a dot follows pointers, too: `p.next`",
+            (_, Some("and")) => "write `&&`",
+            (_, Some("or")) => "write `||`",
+            _ => return Ok(()),
+        };
+        let message = format!("there is no {} operator", self.found());
+        let diagnostic = Diagnostic::new(self.span(), message).label("not an operator").hint(hint);
+        self.fail(diagnostic)
     }
 
     /// Operators that bind tighter than `outer`.

@@ -12,14 +12,7 @@ impl Parser<'_> {
     pub(super) fn item(&mut self, file: &mut File) -> Parsed<()> {
         let word = self.word().unwrap_or("");
         match word {
-            "const" => {
-                self.advance();
-                let name = self.ident("the constant's name")?;
-                self.expect("=", "a constant needs a value: `const N = 2;`")?;
-                let value = self.expression()?;
-                file.constants.push(Constant { name, value });
-                self.semicolon("the constant")
-            }
+            "const" => self.constants(file),
             "shared" => self.variables(Access::Atomic, file),
             "plain" => self.variables(Access::Plain, file),
             "mutex" => self.syncs(SyncKind::Mutex, file),
@@ -62,6 +55,19 @@ impl Parser<'_> {
         };
         let hint = suggest::hint(word, ITEMS, otherwise);
         self.expected("a declaration", &hint)
+    }
+
+    fn constants(&mut self, file: &mut File) -> Parsed<()> {
+        self.advance();
+        loop {
+            let name = self.ident("the constant's name")?;
+            self.expect("=", "a constant needs a value: `const N = 2;`")?;
+            let value = self.expression()?;
+            file.constants.push(Constant { name, value });
+            if !self.eat(",") {
+                return self.semicolon("the constant");
+            }
+        }
     }
 
     fn variables(&mut self, access: Access, file: &mut File) -> Parsed<()> {

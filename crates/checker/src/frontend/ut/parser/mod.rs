@@ -11,8 +11,8 @@ use crate::program::{Diagnostic, Source, Span};
 
 /// The tree of what could be understood, and every mistake found.
 pub(super) fn parse_file(source: &Source) -> (File, Vec<Diagnostic>) {
-    let (tokens, diagnostics) = tokens(source);
-    let mut parser = Parser { text: &source.text, tokens, at: 0, diagnostics, nesting: 0 };
+    let (tokens, unreadable) = tokens(source);
+    let mut parser = Parser { text: &source.text, tokens, at: 0, diagnostics: Vec::new(), nesting: 0 };
     let mut file = File::default();
     while !parser.at_end() {
         let before = parser.at;
@@ -20,7 +20,22 @@ pub(super) fn parse_file(source: &Source) -> (File, Vec<Diagnostic>) {
             parser.skip_to_item(before);
         }
     }
-    (file, parser.diagnostics)
+    let mut diagnostics = parser.diagnostics;
+    diagnostics.retain(|diagnostic| !follows_from(diagnostic, &unreadable, &source.text));
+    diagnostics.extend(unreadable);
+    (file, diagnostics)
+}
+
+/// Whether a mistake is there only because words could not be read: it stands on the line of one of them, or is that
+/// something does not end.
+fn follows_from(diagnostic: &Diagnostic, unreadable: &[Diagnostic], text: &str) -> bool {
+    let at = diagnostic.span.start as usize;
+    let same_line = |other: &Diagnostic| {
+        let (first, last) = (at.min(other.span.start as usize), at.max(other.span.start as usize));
+        !text[first..last].contains('\n')
+    };
+    let at_end = text[at..].trim().is_empty();
+    unreadable.iter().any(same_line) || (at_end && !unreadable.is_empty())
 }
 
 /// Words that start an item.

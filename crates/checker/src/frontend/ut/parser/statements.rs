@@ -151,7 +151,7 @@ impl Parser<'_> {
     fn for_statement(&mut self) -> Parsed<StatementKind> {
         self.advance();
         if self.at("(") {
-            return self.expected("the loop variable's name", "loops count like this: `for i in 0..n { … }`");
+            return self.foreign_for();
         }
         let name = self.ident("the loop variable's name")?;
         if !self.eat_word("in") {
@@ -161,6 +161,17 @@ impl Parser<'_> {
         self.range_dots()?;
         let high = self.expression()?;
         Ok(StatementKind::For(name, low, high, self.block()?))
+    }
+
+    /// `for (…; …; …) { … }`: one mistake, whatever stands in the parentheses.
+    fn foreign_for(&mut self) -> Parsed<StatementKind> {
+        let wanted = "the loop variable's name";
+        let failed = self.expected::<()>(wanted, "loops count like this: `for i in 0..n { … }`");
+        debug_assert!(failed.is_err());
+        while !self.at_end() && !self.at("{") && !self.at("}") {
+            self.advance();
+        }
+        Ok(StatementKind::Block(self.block()?))
     }
 
     /// `..`, with help for those who write `..=`.

@@ -43,6 +43,50 @@ fn unknown_names_come_with_a_suggestion() {
 }
 
 #[test]
+fn operators_of_other_languages_are_named() {
+    check_body(
+        "let q = r ? 1 : 2;\nr->next = 1;\nif r and count { }\nfor (let i = 0; i < 3; i++) { zz = 1; }",
+        expect![[r#"
+            4:11 there is no `?` operator
+                "?": not an operator; use `if` and `else`
+            5:2 there is no `->` operator
+                "->": not an operator; a dot follows pointers, too: `p.next`
+            6:6 there is no `and` operator
+                "and": not an operator; write `&&`
+            7:5 expected the loop variable's name, found `(`
+                "(": expected the loop variable's name; loops count like this: `for i in 0..n { … }`
+        "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_one_mistake() {
+    check(
+        "shared x; thread t { assert(x == 1, \"oops); }",
+        expect![[r#"
+        1:37 this text has no closing quote
+            "\"": opened here; close it with `"` on the same line
+    "#]],
+    );
+    check(
+        "shared x; thread t { /* x = 1; }",
+        expect![[r#"
+        1:22 this comment never ends
+            "/*": opened here; close it with `*/`
+    "#]],
+    );
+    check(
+        "shared x;\nthread t { x = 1 # 2; }\nthread u { x = ; }",
+        expect![[r##"
+        2:18 `#` means nothing here
+            "#": unknown character; remove it
+        3:16 expected an expression, found `;`
+            ";": expected an expression; a number, a variable, a call or `( … )` can stand here
+    "##]],
+    );
+}
+
+#[test]
 fn a_missing_semicolon_is_reported_where_it_belongs() {
     check_body(
         "count = 1\nr = 2;\nlet s = 3\nyield\nlock(m)",
@@ -199,13 +243,11 @@ fn loops_and_returns_in_the_wrong_place() {
     check_body(
         "break; continue; return 3; for i in 0..2 { i = 3; } for (;;) {} for i in 0..=3 {}",
         expect![[r#"
-        4:57 expected the loop variable's name, found `(`
-            "(": expected the loop variable's name; loops count like this: `for i in 0..n { … }`
-        4:60 expected an expression, found `)`
-            ")": expected an expression; a number, a variable, a call or `( … )` can stand here
-        4:75 expected `..`, found `..=`
-            "..=": expected `..`; ranges exclude their end: write `a..b + 1`
-    "#]],
+            4:57 expected the loop variable's name, found `(`
+                "(": expected the loop variable's name; loops count like this: `for i in 0..n { … }`
+            4:75 expected `..`, found `..=`
+                "..=": expected `..`; ranges exclude their end: write `a..b + 1`
+        "#]],
     );
     check_body(
         "break; continue; return 3; for i in 0..2 { i = 3; }",
@@ -544,21 +586,15 @@ fn what_cannot_be_read() {
     check(
         "thread t { let a = 12ab; let b = 99999999999999999999; let c = 1 $$ 2; panic(\"open); }",
         expect![[r#"
-        1:20 `12ab` is not a number
-            "12ab": not a 64-bit integer; write a decimal number such as 42 or a hexadecimal one such as 0x2a
-        1:34 `99999999999999999999` is not a number
-            "99999999999999999999": not a 64-bit integer; write a decimal number such as 42 or a hexadecimal one such as 0x2a
-        1:65 expected `;` after the declaration
-            "": `;` is missing here; found `2` instead; end the declaration with `;`
-        1:66 `$$` means nothing here
-            "$$": unknown character; remove it
-        1:78 this text has no closing quote
-            "\"": opened here; close it with `"` on the same line
-        1:87 expected `,` or `)`, found the end of the file
-            "": expected `,` or `)`; close the list with `)`
-        1:87 expected `}` before the end of the file
-            "": the block should have ended here; declarations stand outside of threads and functions; close the block with `}`
-    "#]],
+            1:20 `12ab` is not a number
+                "12ab": not a 64-bit integer; write a decimal number such as 42 or a hexadecimal one such as 0x2a
+            1:34 `99999999999999999999` is not a number
+                "99999999999999999999": not a 64-bit integer; write a decimal number such as 42 or a hexadecimal one such as 0x2a
+            1:66 `$$` means nothing here
+                "$$": unknown character; remove it
+            1:78 this text has no closing quote
+                "\"": opened here; close it with `"` on the same line
+        "#]],
     );
     check(
         "thread t { } /* never closed",
