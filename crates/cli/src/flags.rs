@@ -50,6 +50,9 @@ pub(crate) enum Command {
     /// Follow one schedule and show each step
     #[command(after_help = "Exit codes: 0 nothing is wrong along the schedule, 1 something is, 2 bad input.")]
     Replay(ReplayFlags),
+    /// Measure, and print published numbers beside ours
+    #[command(subcommand)]
+    Bench(BenchCommand),
     /// Print a script that completes this command's flags in a shell
     Completions {
         /// The shell
@@ -125,6 +128,25 @@ pub(crate) struct ReplayFlags {
     /// Stores that may wait in one thread's buffer
     #[arg(long, value_name = "N", default_value_t = u8::MAX, value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) max_buffer: u8,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// The tables of the papers on maximal causality reduction, with the executions and times of engine mcr
+    Papers(PapersFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PapersFlags {
+    /// Print tables in Markdown
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// The folder with the programs; if it is not given, `corpus` here or in a folder around
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Time per program and memory model: 30, 30s, 2m, 1h, 500ms
+    #[arg(long, value_name = "SECONDS", default_value = "3s", value_parser = duration)]
+    pub(crate) max_time: Duration,
 }
 
 /// Bounds on a search. A search that met one is inconclusive.

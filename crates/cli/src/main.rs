@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod check;
 mod flags;
 mod input;
@@ -14,7 +15,7 @@ mod terminal;
 mod watch;
 
 use clap::{CommandFactory, Parser};
-use flags::{Command, Flags};
+use flags::{BenchCommand, Command, Flags};
 use outcome::Outcome;
 use std::{io, process::ExitCode};
 use terminal::Terminal;
@@ -39,6 +40,7 @@ fn run(command: Command, terminal: &Terminal) -> anyhow::Result<Outcome> {
         Command::Check(flags) => check::run(&flags, terminal),
         Command::Litmus(flags) => litmus::run(&flags, terminal),
         Command::Replay(flags) => replay::run(&flags, terminal),
+        Command::Bench(BenchCommand::Papers(flags)) => bench::papers(&flags, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Flags::command(), "unthread", &mut script);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use unthread_checker::frontend::ut;
 use unthread_checker::program::{Diagnostic, Program, Source, validate};
+use walkdir::WalkDir;
 
 /// A small generator, so that every run sees the same inputs.
 struct Random(u64);
@@ -80,9 +81,9 @@ fn survives(texts: &[String], rounds: usize, parse: impl Fn(Arc<Source>) -> Resu
 
 fn files(folder: &str) -> Vec<String> {
     let folder = PathBuf::from(env!("CARGO_WORKSPACE_DIR")).join(folder);
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
+    let entries = WalkDir::new(folder).sort_by_file_name().into_iter().map(Result::unwrap);
+    let files = entries.filter(|entry| entry.file_type().is_file());
+    files.map(|entry| std::fs::read_to_string(entry.path()).unwrap()).collect()
 }
 
 #[test]

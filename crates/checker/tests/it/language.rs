@@ -36,17 +36,6 @@ fn every_example_of_the_documentation_is_a_program() {
     }
 }
 
-#[test]
-fn every_program_of_the_corpus_is_read() {
-    for entry in std::fs::read_dir(workspace("corpus/programs")).unwrap() {
-        let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let expected = ut::expectations(&text).unwrap_or_else(|mistakes| panic!("{path:?}: {mistakes:#?}"));
-        assert!(!expected.is_empty(), "{path:?} expects nothing");
-        parse("program.ut", &text).unwrap_or_else(|mistakes| panic!("{path:?}: {mistakes:#?}"));
-    }
-}
-
 /// One thread, so what it asserts is what the language means.
 const MEANINGS: &[(&str, &str)] = &[
     ("fn f(a) { a += 1; return a; } main { let r = 1; assert(f(r) + f(f(r)) == 5); assert(r == 1); }", "by value"),

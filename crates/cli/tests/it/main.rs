@@ -1,6 +1,7 @@
 //! The built command: what it prints, and with which code it ends.
 
 mod bad_input;
+mod bench;
 mod check;
 mod documents;
 mod json;

@@ -1,0 +1,95 @@
+//! `unthread bench`: published tables with our numbers beside them.
+
+mod measure;
+mod papers;
+
+use crate::flags::PapersFlags;
+use crate::outcome::Outcome;
+use crate::terminal::Terminal;
+use crate::watch::interrupted;
+use anyhow::bail;
+use measure::{Count, Meter};
+use papers::{Measure, TABLES, Table};
+use std::path::PathBuf;
+use unthread_checker::execution::MemoryModel;
+
+const SIGNS: &str = "Signs: * not finished in an hour, ! everything covered and no error found, ⊖ the tool failed, OOM out of memory, \
+                     > stopped after --max-time.";
+
+/// Prints the tables of the founding papers, one after the other.
+pub(crate) fn papers(flags: &PapersFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
+    let mut meter = Meter::new(programs(flags)?, flags.max_time);
+    for table in TABLES {
+        let rows = rows(table, &mut meter)?;
+        let text = if flags.markdown { markdown(&rows) } else { plain(&rows) };
+        let heading = if flags.markdown { "### " } else { "" };
+        terminal.print(&format!("{heading}{}\n{}\n\n{text}\n", table.title, table.source))?;
+        if interrupted() {
+            return Ok(Outcome::Inconclusive);
+        }
+    }
+    terminal.print(&format!("{SIGNS}\n"))?;
+    Ok(Outcome::Verified)
+}
+
+/// The folder with the papers' programs: in the corpus that was named, or that stands in this folder or one around it.
+fn programs(flags: &PapersFlags) -> anyhow::Result<PathBuf> {
+    let inside = |corpus: PathBuf| corpus.join("programs/papers");
+    if let Some(corpus) = &flags.corpus {
+        return Ok(inside(corpus.clone()));
+    }
+    let here = std::env::current_dir()?;
+    let found = here.ancestors().map(|folder| inside(folder.join("corpus"))).find(|folder| folder.is_dir());
+    match found {
+        Some(folder) => Ok(folder),
+        None => bail!("there is no corpus/programs/papers here or in a folder around; say where with --corpus"),
+    }
+}
+
+/// A table with our columns: the header first.
+fn rows(table: &Table, meter: &mut Meter) -> anyhow::Result<Vec<Vec<String>>> {
+    let memories: &[MemoryModel] = match table.measure {
+        Measure::All | Measure::FirstError => &MemoryModel::ALL,
+        Measure::AllSc | Measure::FirstErrorSc => &[MemoryModel::Sc],
+    };
+    let first_error = matches!(table.measure, Measure::FirstError | Measure::FirstErrorSc);
+    let ours = memories
+        .iter()
+        .enumerate()
+        .map(|(at, memory)| if at == 0 { format!("ours {memory}") } else { memory.to_string() });
+    let header = ["program"].iter().chain(table.columns).map(|column| column.to_string());
+    let mut rows = vec![header.chain(ours).chain(["seconds".to_string(), "executions/s".to_string()]).collect()];
+    for row in table.rows {
+        let counts: Vec<Count> = memories
+            .iter()
+            .map(|&memory| meter.count(row.program, row.defines, memory, first_error))
+            .collect::<anyhow::Result<_>>()?;
+        let (executions, seconds) = Count::sum(&counts);
+        let ours = counts.iter().map(|count| if first_error { count.first_error() } else { count.all() });
+        let published = [row.name].iter().chain(row.published).map(|cell| cell.to_string()).collect::<Vec<_>>();
+        let speed = format!("{:.0}", executions as f64 / seconds.max(1e-9));
+        rows.push(published.into_iter().chain(ours).chain([format!("{seconds:.3}"), speed]).collect());
+    }
+    Ok(rows)
+}
+
+/// Columns that line up; numbers to the right.
+fn plain(rows: &[Vec<String>]) -> String {
+    let n_columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..n_columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, &width))| {
+            if at == 0 { format!("  {cell:<width$}") } else { format!("  {cell:>width$}") }
+        });
+        cells.collect::<String>() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+fn markdown(rows: &[Vec<String>]) -> String {
+    let line = |row: &Vec<String>| format!("| {} |\n", row.join(" | "));
+    let Some((header, rest)) = rows.split_first() else { return String::new() };
+    let rule: Vec<String> = (0..header.len()).map(|at| if at == 0 { "---" } else { "--:" }.to_string()).collect();
+    [header, &rule].into_iter().chain(rest).map(line).collect()
+}
