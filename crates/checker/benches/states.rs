@@ -92,7 +92,7 @@ fn spin(code: &mut Vec<Instr>, loops: &mut Vec<Loop>, cell: u32, condition: Expr
     let head = code.len() as Pc;
     code.push(load(SEEN, cell));
     code.push(Instr::Branch { condition, then: head, otherwise: head + 2 });
-    loops.push(Loop { head, end: head + 2 });
+    loops.push(Loop { head, end: head + 2, span: Span::default() });
 }
 
 fn load(dst: Reg, cell: u32) -> Instr {
