@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod dump;
 mod flags;
 mod input;
 mod litmus;
