@@ -90,6 +90,15 @@ pub(crate) struct CheckFlags {
     /// Workers, for engines that can use several (mcr)
     #[arg(short = 'j', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: u16,
+    /// Run one execution and report everything wrong that it implies, without exploring others (with engine mcr's causality)
+    #[arg(long, conflicts_with_all = ["engine", "histories"])]
+    pub(crate) predict: bool,
+    /// Say what the search took: questions to the solver, and where the time went
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Write every question to the solver as an SMT-LIB file (engine mcr)
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) dump_smt2: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
 }

@@ -6,6 +6,7 @@
 
 mod bench;
 mod check;
+mod dump;
 mod flags;
 mod input;
 mod litmus;

@@ -1,11 +1,14 @@
 //! What a search cannot know itself: the time, Ctrl-C, and somebody who looks at a terminal.
 
+use crate::dump::Dump;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
-use unthread_checker::explore::{Progress, Watch};
-use unthread_checker::report::StopReason;
+use unthread_checker::explore::{Progress, Stage, Watch};
+use unthread_checker::report::json::JsonEffort;
+use unthread_checker::report::{SolverStatistics, Statistics, StopReason};
+use unthread_checker::solver::Query;
 
 /// Set by Ctrl-C.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -31,17 +34,38 @@ pub(crate) fn interrupted() -> bool {
 }
 
 /// Watches one search.
-pub(crate) struct Stopwatch {
+pub(crate) struct Stopwatch<'d> {
     what: String,
     started: Instant,
     limit: Option<Duration>,
     bar: OnceLock<ProgressBar>,
+    dump: Option<&'d Dump>,
+    /// Nanoseconds that workers spent in each stage: when they left it minus when they entered it.
+    stages: [AtomicI64; 3],
 }
 
-impl Stopwatch {
+impl<'d> Stopwatch<'d> {
     /// Starts now. `what` stands before the progress.
-    pub(crate) fn start(what: String, limit: Option<Duration>) -> Stopwatch {
-        Stopwatch { what, started: Instant::now(), limit, bar: OnceLock::new() }
+    pub(crate) fn start(what: String, limit: Option<Duration>, dump: Option<&'d Dump>) -> Stopwatch<'d> {
+        Stopwatch { what, started: Instant::now(), limit, bar: OnceLock::new(), dump, stages: Default::default() }
+    }
+
+    /// What the search has taken so far, if it asked a solver.
+    pub(crate) fn effort(&self, statistics: &Statistics) -> Option<JsonEffort> {
+        let SolverStatistics { queries, decisions, conflicts } = statistics.solver?;
+        let seconds = |stage: Stage| self.stages[stage as usize].load(Ordering::Relaxed) as f64 / 1e9;
+        Some(JsonEffort {
+            queries,
+            decisions,
+            conflicts,
+            run_seconds: seconds(Stage::Run),
+            learn_seconds: seconds(Stage::Learn),
+            solve_seconds: seconds(Stage::Solve),
+        })
+    }
+
+    fn nanoseconds(&self) -> i64 {
+        self.started.elapsed().as_nanos() as i64
     }
 
     /// Ends the progress line and gives the seconds it all took.
@@ -72,10 +96,10 @@ impl Stopwatch {
     }
 }
 
-impl Watch for Stopwatch {
+impl Watch for Stopwatch<'_> {
     fn look(&self, progress: &Progress) -> Option<StopReason> {
         let elapsed = self.started.elapsed();
-        if interrupted() {
+        if interrupted() || self.dump.is_some_and(Dump::has_failed) {
             return Some(StopReason::Interrupted);
         }
         if self.limit.is_some_and(|limit| elapsed >= limit) {
@@ -85,5 +109,19 @@ impl Watch for Stopwatch {
             self.show(progress, elapsed);
         }
         None
+    }
+
+    fn query(&self, query: &Query<'_>) {
+        if let Some(dump) = self.dump {
+            dump.write(&self.what, query);
+        }
+    }
+
+    fn enter(&self, stage: Stage) {
+        self.stages[stage as usize].fetch_sub(self.nanoseconds(), Ordering::Relaxed);
+    }
+
+    fn leave(&self, stage: Stage) {
+        self.stages[stage as usize].fetch_add(self.nanoseconds(), Ordering::Relaxed);
     }
 }

@@ -71,6 +71,11 @@ impl Causality {
         }
     }
 
+    /// Every deviation: whose, and its literal.
+    pub fn deviations(&self) -> impl Iterator<Item = (ThreadKey, Lit)> {
+        self.events.iter().flat_map(|event| event.others.iter().map(|other| (self.threads[event.thread].key, other.1)))
+    }
+
     /// A clause that is true of the configurations that are *not* the beginning of another execution, whose histories are these.
     pub fn not_covered_by(&self, histories: &BTreeMap<ThreadKey, Vec<i64>>) -> Vec<Lit> {
         let mut clause = Vec::new();

@@ -102,7 +102,7 @@ impl<'a> Search<'a> {
 
     fn statistics(&self) -> Statistics {
         let states = self.visited.len() as u64;
-        Statistics { executions: self.executions, states, steps: self.steps, histories: None }
+        Statistics { executions: self.executions, states, steps: self.steps, ..Statistics::default() }
     }
 
     fn run(&mut self, watch: &dyn Watch) -> StopReason {

@@ -19,6 +19,7 @@ pub use replay::{Replay, replay};
 use crate::execution::{Interpreter, MemoryModel, Rules};
 use crate::program::Program;
 use crate::report::{Report, StopReason, Violation, ViolationKind};
+use crate::solver::Query;
 
 /// What to check, and how far.
 #[derive(Clone, Debug)]
@@ -54,6 +55,45 @@ pub struct Limits {
 pub trait Watch: Sync {
     /// Called now and then. An answer ends the search.
     fn look(&self, progress: &Progress) -> Option<StopReason>;
+
+    /// Called for every question that was put to a solver.
+    fn query(&self, _: &Query<'_>) {}
+
+    /// A worker begins a stage of its work: whoever has a clock can measure it.
+    fn enter(&self, _: Stage) {}
+
+    /// A worker is done with the stage that it began last.
+    fn leave(&self, _: Stage) {}
+}
+
+/// What a worker of an engine that learns from executions is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Running the program.
+    Run,
+    /// Turning an execution into constraints.
+    Learn,
+    /// Waiting for the solver.
+    Solve,
+}
+
+/// A stage under way: it is left when this is dropped.
+struct During<'w> {
+    watch: &'w dyn Watch,
+    stage: Stage,
+}
+
+impl<'w> During<'w> {
+    fn new(watch: &'w dyn Watch, stage: Stage) -> During<'w> {
+        watch.enter(stage);
+        During { watch, stage }
+    }
+}
+
+impl Drop for During<'_> {
+    fn drop(&mut self) {
+        self.watch.leave(self.stage);
+    }
 }
 
 /// How far a search is.
@@ -83,12 +123,27 @@ impl Options {
 pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report {
     let subject = Interpreter::new(program);
     let options = &options.engine.adapt(options);
-    let mut report = match options.engine {
+    let report = match options.engine {
         Engine::Exhaustive => exhaustive::check(&subject, options, watch),
         Engine::Mcr => mcr::check(&subject, options, watch),
     };
+    confirmed(&subject, options, report)
+}
+
+/// Runs one execution and reports everything wrong that its causality implies, whatever the options say of engines. Every violation
+/// has been replayed.
+pub fn predict(program: &Program, options: &Options, watch: &dyn Watch) -> Report {
+    let subject = Interpreter::new(program);
+    let options = Options { engine: Engine::Mcr, ..options.clone() };
+    let options = &options.engine.adapt(&options);
+    let report = mcr::predict(&subject, options, watch);
+    confirmed(&subject, options, report)
+}
+
+/// The report without violations that do not show when they are replayed; if there are any, with that.
+fn confirmed(subject: &Interpreter<'_>, options: &Options, mut report: Report) -> Report {
     let mut unconfirmed = None;
-    report.violations.retain(|violation| match confirm(&subject, options, violation) {
+    report.violations.retain(|violation| match confirm(subject, options, violation) {
         Ok(()) => true,
         Err(why) => {
             unconfirmed = Some(why);

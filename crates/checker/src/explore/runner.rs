@@ -110,6 +110,24 @@ impl<'a, 'j> Runner<'a, 'j> {
         None
     }
 
+    /// Lets a thread go on for as long as nothing that it does depends on others, or until there have been `most` steps.
+    pub(super) fn go_on_alone(&mut self, key: ThreadKey, most: u64) {
+        let Some(thread) = self.thread(key) else { return };
+        while (self.steps.len() as u64) < most {
+            let this = &self.state.threads[thread.index()];
+            let operation = self.subject.operation(&this.local);
+            let alone = matches!(
+                operation,
+                Operation::Write { .. } | Operation::Fence { .. } | Operation::Yield | Operation::Fail(_)
+            );
+            if this.status != Status::Running || !alone {
+                return;
+            }
+            let Some(step) = self.step_of(thread) else { return };
+            self.take(step);
+        }
+    }
+
     /// What the thread does next if nothing says otherwise: its operation, or a flush if it waits for one.
     fn step_of(&self, thread: ThreadId) -> Option<Step> {
         let mut steps = Vec::new();

@@ -36,6 +36,20 @@ pub struct JsonReport {
     pub histories: Option<u64>,
     pub final_states: u64,
     pub seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<JsonEffort>,
+}
+
+/// What it took, in more detail.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonEffort {
+    pub queries: u64,
+    pub decisions: u64,
+    pub conflicts: u64,
+    pub run_seconds: f64,
+    pub learn_seconds: f64,
+    pub solve_seconds: f64,
 }
 
 /// Something wrong.
@@ -154,6 +168,7 @@ pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f6
         histories: report.statistics.histories,
         final_states: report.final_memories() as u64,
         seconds,
+        effort: None,
     }
 }
 

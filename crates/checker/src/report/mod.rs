@@ -71,6 +71,8 @@ pub enum StopReason {
     },
     /// The user had enough.
     Interrupted,
+    /// Only what one execution implies was asked for, and others are possible.
+    Predicted,
     /// The search could not go on, for this reason.
     Failed(String),
 }
@@ -149,6 +151,19 @@ pub struct Statistics {
     pub steps: u64,
     /// Distinct combinations of complete thread histories, where they were counted.
     pub histories: Option<u64>,
+    /// What a solver was asked, for engines that have one. With several workers it differs from time to time.
+    pub solver: Option<SolverStatistics>,
+}
+
+/// How much a solver did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SolverStatistics {
+    /// Questions.
+    pub queries: u64,
+    /// Guesses that it took to answer them.
+    pub decisions: u64,
+    /// Guesses that turned out wrong.
+    pub conflicts: u64,
 }
 
 impl Report {
@@ -247,6 +262,7 @@ impl StopReason {
             StopReason::EventLimit => "event-limit",
             StopReason::BufferLimit { .. } => "buffer-limit",
             StopReason::Interrupted => "interrupted",
+            StopReason::Predicted => "predicted",
             StopReason::Failed(_) => "failed",
         }
     }

@@ -1,5 +1,6 @@
 //! Reports for people: a headline per memory model, and for what is wrong the place, the steps, and how to see it again.
 
+use super::json::JsonEffort;
 use super::snippet::places;
 use super::style::Tone;
 use super::table::table;
@@ -58,6 +59,18 @@ impl Text<'_> {
             text += &format!("{}: satisfied at the end\n", self.source_of(observation.span));
         }
         text
+    }
+
+    /// What it took, in more detail.
+    pub fn effort(&self, effort: &JsonEffort) -> String {
+        let JsonEffort { queries, decisions, conflicts, run_seconds, learn_seconds, solve_seconds } = *effort;
+        let whole = (run_seconds + learn_seconds + solve_seconds).max(f64::MIN_POSITIVE);
+        let share = |seconds: f64| format!("{:.0} %", 100.0 * seconds / whole);
+        let (heading, queries) = (self.style.paint(Tone::Heading, "effort:"), plural(queries, "query", "queries"));
+        let (decisions, conflicts) =
+            (plural(decisions, "decision", "decisions"), plural(conflicts, "conflict", "conflicts"));
+        let (run, learn, solve) = (share(run_seconds), share(learn_seconds), share(solve_seconds));
+        format!("{heading} {queries}, {decisions}, {conflicts}; running {run}, learning {learn}, solving {solve}\n")
     }
 
     fn headline(&self, tone: Tone, verdict: &str, rest: &str) -> String {
@@ -198,6 +211,10 @@ pub fn why_stopped(stop: &StopReason, done: &Statistics, rules: Rules) -> (Strin
             format!("raise `--max-buffer` (now {}), or let the loop fence or wait", rules.max_buffer),
         ),
         StopReason::Interrupted => ("interrupted".into(), "let it run, or bound it with `--max-time`".into()),
+        StopReason::Predicted => (
+            "only what one execution implies was looked at".into(),
+            "leave out `--predict` to look at everything".into(),
+        ),
         StopReason::Failed(why) => {
             (format!("the checker contradicts itself: {why}"), "this is a bug of the checker; please report it".into())
         }

@@ -5,10 +5,12 @@
 
 mod order;
 mod problem;
+mod query;
 mod smtlib;
 mod verify;
 
 pub use problem::{Lit, Node, NodeInfo, Problem, Read, ReadId, Source, Write, WriteId};
+pub use query::{Goal, Query};
 pub use smtlib::to_smtlib;
 pub use verify::verify;
 
@@ -33,6 +35,15 @@ pub enum Answer {
     No,
     /// The solver gave up.
     Unknown,
+}
+
+/// How hard the questions were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Guesses.
+    pub decisions: u64,
+    /// Guesses that turned out wrong.
+    pub conflicts: u64,
 }
 
 /// A solution of a problem.
@@ -75,14 +86,9 @@ impl<'p> Solver<'p> {
         self.added.push(literals);
     }
 
-    /// Clauses that were added to the problem's own.
-    pub fn added(&self) -> &[Vec<Lit>] {
-        &self.added
-    }
-
-    /// How many variables there are by now.
-    pub fn n_vars(&self) -> u32 {
-        self.n_vars
+    /// How often the core guessed, and how often it guessed wrong.
+    pub fn effort(&self) -> Effort {
+        Effort { decisions: self.core.num_decisions(), conflicts: self.core.num_conflicts() }
     }
 
     fn add(&mut self, literals: &[Lit]) {

@@ -63,7 +63,7 @@ impl Meter {
         let program = self.program(name, defines)?;
         let mut options = Options { engine: Engine::Mcr, all_violations: !first_error, ..Options::new(memory) };
         options.rules.max_buffer = MAX_BUFFER;
-        let stopwatch = Stopwatch::start(format!("{name}: {memory}"), Some(self.max_time));
+        let stopwatch = Stopwatch::start(format!("{name}: {memory}"), Some(self.max_time), None);
         let report = explore::check(&program, &options, &stopwatch);
         let seconds = stopwatch.stop();
         let end = end(&report).with_context(|| format!("{name}: {memory}"))?;

@@ -6,6 +6,7 @@ mod check;
 mod documents;
 mod json;
 mod litmus;
+mod queries;
 mod replay;
 
 use std::fmt::Write as _;

@@ -19,6 +19,7 @@
 //! found it first, except where the search ends at the first violation: then it is repeated by one worker, so that it is the same one for every number of workers.
 
 mod pool;
+mod predict;
 mod worker;
 
 use super::judge::Judge;
@@ -36,6 +37,25 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
     if options.jobs > 1 && state.stop == Some(StopReason::Violation) {
         (state, judge) = explore(subject, &Options { jobs: 1, ..options.clone() }, watch);
     }
+    report(subject, options, state, judge)
+}
+
+/// Runs one execution and reports what its causality implies.
+pub fn predict(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
+    let options = Options { all_violations: true, jobs: 1, ..options.clone() };
+    let pool = Pool::new();
+    let mut worker = Worker::new(subject, &options, &pool, watch);
+    let stop = worker.predict().unwrap_or_else(|stop| stop);
+    let judge = worker.judge;
+    pool.end(stop);
+    let mut report = report(subject, &options, pool.into_state(), judge);
+    // The others were run as far as it takes to show what is wrong with them, and nothing was learnt from them.
+    report.statistics.executions = 1;
+    report.statistics.histories = None;
+    report
+}
+
+fn report(subject: &Interpreter<'_>, options: &Options, state: State, mut judge: Judge<'_>) -> Report {
     let combinations = state.seen.iter().filter(|seen| !seen.assumed).count() as u64;
     let (violations, observations) = judge.findings();
     Report {
@@ -51,6 +71,7 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
             states: 0,
             steps: state.n_steps,
             histories: Some(combinations),
+            solver: Some(state.solver),
         },
     }
 }

@@ -1,7 +1,7 @@
 //! What workers share: the executions seen, and the runs that nothing has been learnt from yet.
 
 use crate::execution::{Stuck, ThreadKey};
-use crate::report::{FinalState, StopReason};
+use crate::report::{FinalState, SolverStatistics, StopReason};
 use crate::trace::Run;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +31,7 @@ pub(super) struct State {
     /// Places of races that have been looked for and found.
     pub(super) races: BTreeSet<[(ThreadKey, u32); 2]>,
     pub(super) n_steps: u64,
+    pub(super) solver: SolverStatistics,
     /// Executions that another worker had at the same time.
     pub(super) n_repeated: u64,
 }

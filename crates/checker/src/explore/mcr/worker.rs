@@ -2,25 +2,25 @@
 
 use super::super::judge::Judge;
 use super::super::runner::Runner;
-use super::super::{Options, Progress, Watch};
+use super::super::{During, Options, Progress, Stage, Watch};
 use super::pool::Pool;
 use crate::causality::{Causality, Prediction};
 use crate::execution::{Interpreter, Machine, Stuck, Subject};
 use crate::program::Loc;
 use crate::report::StopReason;
-use crate::solver::{Answer, Lit, Solution, Solver};
+use crate::solver::{Answer, Goal, Lit, Query, Solution, Solver};
 use crate::trace::Run;
 use std::collections::BTreeSet;
 
 /// No execution of an IR program that ends is longer, unless the user says so.
-const MOST_EVENTS: u64 = 100_000;
+pub(super) const MOST_EVENTS: u64 = 100_000;
 
 pub(super) struct Worker<'a, 'p> {
-    subject: &'a Interpreter<'a>,
-    machine: Machine<'a, Interpreter<'a>>,
-    options: &'p Options,
-    pool: &'p Pool,
-    watch: &'p dyn Watch,
+    pub(super) subject: &'a Interpreter<'a>,
+    pub(super) machine: Machine<'a, Interpreter<'a>>,
+    pub(super) options: &'p Options,
+    pub(super) pool: &'p Pool,
+    pub(super) watch: &'p dyn Watch,
     pub(super) judge: Judge<'a>,
 }
 
@@ -47,6 +47,7 @@ impl<'a, 'p> Worker<'a, 'p> {
 
     /// Runs a prediction to its end.
     pub(super) fn execute(&mut self, prediction: &Prediction) -> Result<(), StopReason> {
+        let _running = During::new(self.watch, Stage::Run);
         let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
         runner.follow(prediction).map_err(StopReason::Failed)?;
         let end = runner.finish(self.options.limits.events.min(MOST_EVENTS)).ok_or(StopReason::EventLimit)?;
@@ -75,14 +76,37 @@ impl<'a, 'p> Worker<'a, 'p> {
 
     /// Runs everything that one run shows to be possible and that has not been seen.
     fn learn(&mut self, run: &Run) -> Result<(), StopReason> {
+        let causality = self.causality(run);
+        let mut solver = self.solver(&causality);
+        let outcome = self.ask_everything(&causality, &mut solver);
+        self.note_effort(&solver);
+        outcome
+    }
+
+    fn ask_everything(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
+        self.deviate(causality, solver)?;
+        self.get_stuck(causality, solver)?;
+        self.race(causality, solver)?;
+        self.finish_otherwise(causality, solver)
+    }
+
+    pub(super) fn causality(&self, run: &Run) -> Causality {
+        let _learning = During::new(self.watch, Stage::Learn);
         let initial_cells = self.subject.initial_cells();
         let initial = move |loc: Loc| loc.as_global().map_or(0, |index| initial_cells[index]);
-        let causality = Causality::of(run, self.options.memory, &initial);
-        let mut solver = Solver::new(&causality.problem);
-        self.deviate(&causality, &mut solver)?;
-        self.get_stuck(&causality, &mut solver)?;
-        self.race(&causality, &mut solver)?;
-        self.finish_otherwise(&causality, &mut solver)
+        Causality::of(run, self.options.memory, &initial)
+    }
+
+    pub(super) fn solver<'c>(&self, causality: &'c Causality) -> Solver<'c> {
+        let _learning = During::new(self.watch, Stage::Learn);
+        Solver::new(&causality.problem)
+    }
+
+    pub(super) fn note_effort(&self, solver: &Solver<'_>) {
+        let effort = solver.effort();
+        let statistics = &mut self.pool.lock().solver;
+        statistics.decisions += effort.decisions;
+        statistics.conflicts += effort.conflicts;
     }
 
     fn deviate(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
@@ -90,22 +114,35 @@ impl<'a, 'p> Worker<'a, 'p> {
         let mut n_excluded = 0;
         let mut excluded = BTreeSet::new();
         loop {
-            let seen = self.pool.seen_since(n_excluded);
-            n_excluded += seen.len();
-            for seen in seen {
-                let mut clause = causality.not_covered_by(&seen.histories);
-                clause.push(!goal);
-                if !excluded.contains(&clause) {
-                    solver.clause(clause.clone());
-                    excluded.insert(clause);
-                }
-            }
-            let Some(solution) = self.ask(solver, &[goal])? else { return Ok(()) };
+            n_excluded += self.exclude_seen(n_excluded, goal, causality, solver, &mut excluded);
+            let Some(solution) = self.ask(solver, Goal::Deviate, goal)? else { return Ok(()) };
             self.execute(&causality.prediction(&solution))?;
         }
     }
 
-    fn get_stuck(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
+    /// Excludes configurations that are the beginning of an execution seen, from this number on. Gives how many executions these are.
+    fn exclude_seen(
+        &self,
+        since: usize,
+        goal: Lit,
+        causality: &Causality,
+        solver: &mut Solver<'_>,
+        excluded: &mut BTreeSet<Vec<Lit>>,
+    ) -> usize {
+        let _learning = During::new(self.watch, Stage::Learn);
+        let seen = self.pool.seen_since(since);
+        for seen in &seen {
+            let mut clause = causality.not_covered_by(&seen.histories);
+            clause.push(!goal);
+            if !excluded.contains(&clause) {
+                solver.clause(clause.clone());
+                excluded.insert(clause);
+            }
+        }
+        seen.len()
+    }
+
+    pub(super) fn get_stuck(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
         let Some(goal) = causality.goals.stuck else { return Ok(()) };
         let mut n_excluded = 0;
         loop {
@@ -116,12 +153,12 @@ impl<'a, 'p> Worker<'a, 'p> {
                     solver.clause([vec![!goal], clause].concat());
                 }
             }
-            let Some(solution) = self.ask(solver, &[goal])? else { return Ok(()) };
+            let Some(solution) = self.ask(solver, Goal::Stuck, goal)? else { return Ok(()) };
             self.execute(&causality.whole_prediction(&solution))?;
         }
     }
 
-    fn race(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
+    pub(super) fn race(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
         loop {
             let mut open = Vec::new();
             for (at, race) in causality.goals.races.iter().enumerate() {
@@ -136,7 +173,8 @@ impl<'a, 'p> Worker<'a, 'p> {
             }
             let goal = solver.var();
             solver.clause([!goal].into_iter().chain(open.iter().map(|race| race.0.lit)).collect());
-            let Some(solution) = self.ask(solver, &[goal])? else { return Ok(()) };
+            let Some(solution) = self.ask(solver, Goal::Race, goal)? else { return Ok(()) };
+            let _running = During::new(self.watch, Stage::Run);
             for (race, places) in open.into_iter().filter(|race| solution.holds(race.0.lit)) {
                 let prediction = match race.commit {
                     Some(commit) => causality.prediction_until(&solution, commit),
@@ -152,9 +190,14 @@ impl<'a, 'p> Worker<'a, 'p> {
     }
 
     /// Other final values with the same histories.
-    fn finish_otherwise(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
+    pub(super) fn finish_otherwise(
+        &mut self,
+        causality: &Causality,
+        solver: &mut Solver<'_>,
+    ) -> Result<(), StopReason> {
         let Some(goal) = causality.goals.finish.filter(|_| !causality.goals.finals.is_empty()) else { return Ok(()) };
-        while let Some(solution) = self.ask(solver, &[goal])? {
+        while let Some(solution) = self.ask(solver, Goal::Finish, goal)? {
+            let _running = During::new(self.watch, Stage::Run);
             let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
             runner.follow(&causality.whole_prediction(&solution)).map_err(StopReason::Failed)?;
             runner.judge_end(&Stuck::Finished);
@@ -177,12 +220,25 @@ impl<'a, 'p> Worker<'a, 'p> {
         Ok(())
     }
 
-    fn ask(&self, solver: &mut Solver<'_>, assumptions: &[Lit]) -> Result<Option<Solution>, StopReason> {
-        let executions = self.pool.lock().seen.len() as u64;
+    pub(super) fn ask(
+        &self,
+        solver: &mut Solver<'_>,
+        goal: Goal,
+        assumption: Lit,
+    ) -> Result<Option<Solution>, StopReason> {
+        let executions = {
+            let mut state = self.pool.lock();
+            state.solver.queries += 1;
+            state.seen.len() as u64
+        };
         if let Some(stop) = self.watch.look(&Progress { states: 0, waiting: 0, executions }) {
             return Err(stop);
         }
-        match solver.solve(assumptions) {
+        let solving = During::new(self.watch, Stage::Solve);
+        let answer = solver.solve(&[assumption]);
+        drop(solving);
+        self.watch.query(&Query::new(goal, solver, &[assumption], &answer));
+        match answer {
             Answer::Yes(solution) => Ok(Some(solution)),
             Answer::No => Ok(None),
             Answer::Unknown => Err(StopReason::Failed("the solver gave up".to_string())),

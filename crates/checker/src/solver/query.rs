@@ -1,0 +1,62 @@
+//! A question that was put to the solver, with its answer: for those who look on.
+
+use super::{Answer, Lit, Solver, to_smtlib};
+
+/// What is asked of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Goal {
+    /// Another result of some operation.
+    Deviate,
+    /// Nothing can happen any more.
+    Stuck,
+    /// Two accesses at the same time.
+    Race,
+    /// Other final values.
+    Finish,
+}
+
+/// A question, and its answer.
+pub struct Query<'a> {
+    /// What was asked.
+    pub goal: Goal,
+    solver: &'a Solver<'a>,
+    assumptions: &'a [Lit],
+    /// Whether there is a solution; nothing if the solver gave up.
+    pub satisfiable: Option<bool>,
+}
+
+impl Goal {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Goal::Deviate => "deviate",
+            Goal::Stuck => "stuck",
+            Goal::Race => "race",
+            Goal::Finish => "finish",
+        }
+    }
+}
+
+impl<'a> Query<'a> {
+    /// The question that the solver answered last.
+    pub(crate) fn new(goal: Goal, solver: &'a Solver<'a>, assumptions: &'a [Lit], answer: &Answer) -> Query<'a> {
+        let satisfiable = match answer {
+            Answer::Yes(_) => Some(true),
+            Answer::No => Some(false),
+            Answer::Unknown => None,
+        };
+        Query { goal, solver, assumptions, satisfiable }
+    }
+
+    /// The question as an SMT-LIB script that says what the answer should be.
+    pub fn smtlib(&self) -> String {
+        let status = match self.satisfiable {
+            Some(true) => "sat",
+            Some(false) => "unsat",
+            None => "unknown",
+        };
+        let Solver { problem, n_vars, added, .. } = self.solver;
+        let script = to_smtlib(problem, *n_vars, added, self.assumptions);
+        format!("; {}\n(set-info :status {status})\n{script}", self.goal.name())
+    }
+}
