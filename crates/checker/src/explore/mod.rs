@@ -95,6 +95,10 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
             false
         }
     });
+    if !options.all_violations {
+        // One step can show several; one was asked for.
+        report.violations.truncate(1);
+    }
     if let Some(why) = unconfirmed {
         report.stop = StopReason::Failed(why);
     }

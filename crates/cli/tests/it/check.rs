@@ -243,48 +243,41 @@ fn a_limit_makes_it_inconclusive_and_says_what_to_do() {
 
 #[test]
 fn a_program_that_never_ends_is_pointed_out() {
-    check("shared x;\nthread t { let r = choose(0..2); assume(r == 2); }\n", &["--memory", "sc"], expect![[r#"
+    check(
+        "shared x;\nthread t { let r = choose(0..2); assume(r == 2); }\n",
+        &["--memory", "sc"],
+        expect![[r#"
         exit code 0
         <stdin>: sc: verified: 3 states, 0 executions, 0 histories, 0 final memories
         note: no execution comes to an end: each goes on for ever, or an `assume` cuts it off
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_race_shows_both_accesses() {
-    check("plain d;\nthread one { d = 1; }\nthread two(i) * 2 { let r = d; }\n", &["--memory", "sc"], expect![[r#"
-        exit code 1
-        <stdin>: sc: violation 1 of 2: data-race: one and two[0] access `d` at the same time
-         --> <stdin>:2:14
-          |
-        2 | thread one { d = 1; }
-          |              ^^^^^^ in thread one
-        3 | thread two(i) * 2 { let r = d; }
-          |                             - in thread two[0]
+    check(
+        "plain d;\nthread one { d = 1; }\nthread two(i) * 2 { let r = d; }\n",
+        &["--memory", "sc"],
+        expect![[r#"
+            exit code 1
+            <stdin>: sc: violation: data-race: one and two[0] access `d` at the same time
+             --> <stdin>:2:14
+              |
+            2 | thread one { d = 1; }
+              |              ^^^^^^ in thread one
+            3 | thread two(i) * 2 { let r = d; }
+              |                             - in thread two[0]
 
-          step  line  0 one  1 two[0]
-             1     2  d = 1
-             2     3         r: d → 1
+              step  line  0 one  1 two[0]
+                 1     2  d = 1
+                 2     3         r: d → 1
 
-        schedule: 0.1
-        replay:   unthread replay 0.1 - --memory sc
+            schedule: 0.1
+            replay:   unthread replay 0.1 - --memory sc
 
-        <stdin>: sc: violation 2 of 2: data-race: one and two[1] access `d` at the same time
-         --> <stdin>:2:14
-          |
-        2 | thread one { d = 1; }
-          |              ^^^^^^ in thread one
-        3 | thread two(i) * 2 { let r = d; }
-          |                             - in thread two[1]
-
-          step  line  0 one  2 two[1]
-             1     2  d = 1
-             2     3         r: d → 1
-
-        schedule: 0.2
-        replay:   unthread replay 0.2 - --memory sc
-
-    "#]]);
+        "#]],
+    );
 }
 
 #[test]
