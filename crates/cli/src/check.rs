@@ -81,6 +81,7 @@ fn replay_command(schedule: &Schedule, file: &str, memory: MemoryModel, flags: &
     for (name, value) in &flags.defines {
         words.extend(["-D".to_string(), format!("{name}={value}")]);
     }
+    words.extend(flags.races.then(|| "--races".to_string()));
     // Only a NUL cannot be quoted, and no argument holds one.
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }

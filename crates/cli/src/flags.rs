@@ -134,9 +134,9 @@ pub(crate) struct ReplayFlags {
     /// Set a constant of the program
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
     pub(crate) defines: Vec<(String, i64)>,
-    /// Stores that may wait in one thread's buffer
-    #[arg(long, value_name = "N", default_value_t = u8::MAX, value_parser = clap::value_parser!(u8).range(1..))]
-    pub(crate) max_buffer: u8,
+    /// Report data races on every shared variable, as if all were declared plain
+    #[arg(long)]
+    pub(crate) races: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -234,6 +234,9 @@ fn engine() -> impl TypedValueParser<Value = Engine> {
 
 fn define(text: &str) -> Result<(String, i64), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as N=4")?;
+    if name.is_empty() {
+        return Err("the name is missing: NAME=VALUE, such as N=4".to_string());
+    }
     let value = value.parse().map_err(|_| format!("`{value}` is not an integer"))?;
     Ok((name.to_string(), value))
 }

@@ -48,12 +48,24 @@ fn parsed_or_complain<T>(parsed: anyhow::Result<Parsed<T>>, terminal: &Terminal)
 
 fn read(file: &str) -> anyhow::Result<Arc<Source>> {
     if file == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
-        return Ok(Arc::new(Source::new("<stdin>", text)));
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+        return Ok(Arc::new(Source::new("<stdin>", text("<stdin>", bytes)?)));
     }
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
-    Ok(Arc::new(Source::new(file, text)))
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read {file}"))?;
+    Ok(Arc::new(Source::new(file, text(file, bytes)?)))
+}
+
+/// Bytes as text. Some editors put an invisible mark in front, which means nothing.
+fn text(file: &str, bytes: Vec<u8>) -> anyhow::Result<String> {
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text)),
+        Err(error) => {
+            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = 1 + valid.iter().filter(|&&byte| byte == b'\n').count();
+            bail!("{file}:{line}: this line is not UTF-8 text");
+        }
+    }
 }
 
 fn extension(file: &str) -> &str {

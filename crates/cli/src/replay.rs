@@ -5,14 +5,18 @@ use crate::input;
 use crate::outcome::Outcome;
 use crate::terminal::Terminal;
 use anyhow::anyhow;
-use unthread_checker::execution::Rules;
 use unthread_checker::explore;
 use unthread_checker::report::text::Text;
 
 /// Follows the schedule and shows what happens.
 pub(crate) fn run(flags: &ReplayFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
-    let Some(program) = input::program(&flags.file, &flags.defines, terminal) else { return Ok(Outcome::BadInput) };
-    let rules = Rules { max_buffer: flags.max_buffer.into(), ..flags.memory.rules() };
+    let Some(mut program) = input::program(&flags.file, &flags.defines, terminal) else {
+        return Ok(Outcome::BadInput);
+    };
+    if flags.races {
+        program.make_plain();
+    }
+    let rules = flags.memory.rules().unbounded();
     let replay = explore::replay(&program, rules, &flags.schedule).map_err(|error| {
         anyhow!("the schedule does not fit {} under {}: {error}", program.source.name, flags.memory)
     })?;

@@ -71,6 +71,13 @@ pub enum Forwarding {
     Blocked,
 }
 
+impl Rules {
+    /// The same without a bound on buffers that anyone could meet.
+    pub fn unbounded(self) -> Rules {
+        Rules { max_buffer: u8::MAX.into(), ..self }
+    }
+}
+
 impl MemoryModel {
     /// All of them, weakest last.
     pub const ALL: [MemoryModel; 3] = [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso];

@@ -29,7 +29,7 @@ impl Engine {
     pub(super) fn adapt(self, options: &Options) -> Options {
         let mut options = options.clone();
         if self != Engine::Exhaustive {
-            options.rules.max_buffer = u8::MAX.into();
+            options.rules = options.rules.unbounded();
         }
         options
     }

@@ -150,6 +150,10 @@ fn confirmed(subject: &Interpreter<'_>, options: &Options, mut report: Report) -
             false
         }
     });
+    if !options.all_violations {
+        // One step can show several; one was asked for.
+        report.violations.truncate(1);
+    }
     if let Some(why) = unconfirmed {
         report.stop = StopReason::Failed(why);
     }

@@ -206,9 +206,10 @@ pub fn why_stopped(stop: &StopReason, done: &Statistics, rules: Rules) -> (Strin
         StopReason::StateLimit => ("the limit on states was met".into(), raise("--max-states")),
         StopReason::TimeLimit => ("the time was up".into(), raise("--max-time")),
         StopReason::EventLimit => ("some executions are longer than allowed".into(), raise("--max-events")),
-        StopReason::BufferLimit { .. } => (
+        StopReason::BufferLimit { around, .. } => (
             format!("a thread can have more than {} stores on their way", rules.max_buffer),
-            format!("raise `--max-buffer` (now {}), or let the loop fence or wait", rules.max_buffer),
+            format!("raise `--max-buffer` (now {})", rules.max_buffer)
+                + if around.is_some() { ", or let the loop fence or wait" } else { "" },
         ),
         StopReason::Interrupted => ("interrupted".into(), "let it run, or bound it with `--max-time`".into()),
         StopReason::Predicted => (

@@ -74,13 +74,14 @@ pub fn replay(subject: &Interpreter<'_>, rules: Rules, schedule: &Schedule) -> R
 }
 
 /// Follows a schedule from the start and shows every state on the way, with the number of steps that led to it.
+/// A schedule ends by itself: the bound on buffers is for searches and does not hold here.
 pub(crate) fn follow(
     subject: &Interpreter<'_>,
     rules: Rules,
     schedule: &Schedule,
     mut show: impl FnMut(&State<IrThread>, usize),
 ) -> Result<Trace, ReplayError> {
-    let machine = Machine::new(subject, rules);
+    let machine = Machine::new(subject, rules.unbounded());
     let mut state = machine.start();
     let mut recorder = Recorder { subject, stores: Vec::new() };
     let mut events = Vec::with_capacity(schedule.0.len());

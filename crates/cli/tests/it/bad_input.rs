@@ -1,6 +1,6 @@
 //! What is not right in files, flags and schedules is said clearly, with exit code 2.
 
-use super::{STORE_BUFFERING, unthread, unthread_stdin};
+use super::{STORE_BUFFERING, folder, run, unthread, unthread_stdin};
 use expect_test::{Expect, expect};
 
 fn refused(program: &str, arguments: &[&str], expected: Expect) {
@@ -31,6 +31,27 @@ fn a_file_of_another_kind_is_refused() {
         stderr: error: Cargo.toml: neither a program (.ut) nor a litmus test (.litmus)
     "#]],
     );
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused_with_their_line() {
+    let folder = folder("no_text");
+    std::fs::write(folder.join("latin.ut"), b"shared x;\nthread t { x = 1; } // \xfc\n").expect("writable");
+    let run = run(&["check", "latin.ut"], "", &folder);
+    assert_eq!((run.code, run.err.as_str()), (2, "error: latin.ut:2: this line is not UTF-8 text\n"));
+}
+
+#[test]
+fn a_byte_order_mark_and_other_line_ends_are_no_mistakes() {
+    assert_eq!(unthread_stdin("\u{feff}shared x;\r\nthread t { x = 1; }\r\n", &["check", "-"]).code, 0);
+}
+
+#[test]
+fn a_wrong_size_is_one_mistake() {
+    let run =
+        unthread_stdin("const N = 2; shared a[N] = [1, 2]; thread t { a[0] = 1; }", &["check", "-", "-D", "N=-1"]);
+    assert!(run.err.ends_with("error: 1 mistake in <stdin>\n"), "{}", run.err);
+    assert_eq!(unthread(&["check", "-", "-D", "=3"]).code, 2);
 }
 
 #[test]

@@ -28,6 +28,33 @@ fn a_reported_schedule_replays_to_the_same_failure() {
 }
 
 #[test]
+fn a_schedule_with_more_stores_than_a_search_allows_is_shown_and_replays() {
+    let stores: String = (1..10).map(|value| format!("a = {value}; ")).collect();
+    let program = format!(
+        "shared x, y, a, b = 1, c = 1;\nthread t {{ x = 1; {stores} b = y; }}\nthread u {{ y = 1; fence; c = x; }}\n\
+         forbidden (b == 0 && c == 0);\n"
+    );
+    assert_eq!(unthread_stdin(&program, &["check", "-"]).code, 3);
+    let found = unthread_stdin(&program, &["check", "-", "--engine", "mcr"]);
+    assert!(found.code == 1 && found.out.contains("its store buffer"), "{}", found.shown());
+    let found = unthread_stdin(&program, &["check", "-", "--engine", "mcr", "--json"]);
+    let object: serde_json::Value = serde_json::from_str(&found.out).expect("it is JSON");
+    let violation = &object["violations"][0];
+    assert!(violation["steps"].as_array().is_some_and(|steps| steps.len() > 12), "{}", found.out);
+    let schedule = violation["schedule"].as_str().expect("it is a string");
+    assert_eq!(unthread_stdin(&program, &["replay", schedule, "-"]).code, 1);
+}
+
+#[test]
+fn a_race_on_a_shared_variable_replays() {
+    let program = "shared x; thread t { x = 1; } thread u { let r = x; }";
+    let found = unthread_stdin(program, &["check", "-", "--races"]);
+    let command = found.out.lines().find_map(|line| line.strip_prefix("replay:   unthread ")).expect("a command");
+    let replay = unthread_stdin(program, &command.split(' ').collect::<Vec<_>>());
+    assert!(replay.code == 1 && replay.out.contains("data-race"), "{}", replay.shown());
+}
+
+#[test]
 fn a_replay_shows_steps_and_what_is_wrong() {
     let run = unthread_stdin(STORE_BUFFERING, &["replay", "0x2.1x2", "-"]);
     expect![[r#"

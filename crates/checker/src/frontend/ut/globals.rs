@@ -228,14 +228,15 @@ impl<'a> Globals<'a> {
     }
 
     fn variable(&mut self, variable: &'a Variable, diagnostics: &mut Vec<Diagnostic>) {
-        let base = self.cells.len();
+        let (base, mistakes) = (self.cells.len(), diagnostics.len());
         let length = self.length(variable.size.as_ref(), base, diagnostics);
+        let size_is_known = diagnostics.len() == mistakes;
         let count = length.unwrap_or(1) as usize;
         let values = match &variable.initial {
             Initial::Zero => vec![0; count],
             Initial::One(value) => vec![self.constant(value, diagnostics).unwrap_or(0); count],
             Initial::Each(values, span) => {
-                if length.is_none() || values.len() != count {
+                if size_is_known && (length.is_none() || values.len() != count) {
                     diagnostics.push(wrong_initial(variable, length, values.len(), *span));
                 }
                 let constants: Vec<i64> =
