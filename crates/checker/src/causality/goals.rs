@@ -76,6 +76,12 @@ impl Causality {
         self.events.iter().flat_map(|event| event.others.iter().map(|other| (self.threads[event.thread].key, other.1)))
     }
 
+    /// Every deviation: the number of the event among the run's (by thread, the pending one last), its other result, and its literal.
+    pub fn other_results(&self) -> impl Iterator<Item = (usize, i64, Lit)> {
+        let others = self.events.iter().enumerate();
+        others.flat_map(|(at, event)| event.others.iter().map(move |&(result, lit)| (at, result, lit)))
+    }
+
     /// A clause that is true of the configurations that are *not* the beginning of another execution, whose histories are these.
     pub fn not_covered_by(&self, histories: &BTreeMap<ThreadKey, Vec<i64>>) -> Vec<Lit> {
         let mut clause = Vec::new();

@@ -161,6 +161,7 @@ impl<'a, 'j> Runner<'a, 'j> {
             failure: performed.failure,
             span: self.subject.span(&before.local),
             at: self.steps.len() as u32,
+            before: before.local,
         });
         Some(result)
     }
@@ -200,6 +201,7 @@ impl<'a, 'j> Runner<'a, 'j> {
                     failure: None,
                     span: self.subject.span(&state.local),
                     at: u32::MAX - 1,
+                    before: state.local.clone(),
                 });
             }
         }

@@ -1,6 +1,6 @@
 //! Runs: what each thread did in one execution, without the trimmings of a report. Engines that learn from executions look at these.
 
-use crate::execution::{Failure, Operation, Stuck, ThreadKey};
+use crate::execution::{Failure, IrThread, Operation, Stuck, ThreadKey};
 use crate::program::{Loc, Span};
 use crate::schedule::Step;
 
@@ -45,6 +45,8 @@ pub struct RunEvent {
     pub span: Span,
     /// The number of its step in the run.
     pub at: u32,
+    /// The thread just before it.
+    pub before: IrThread,
 }
 
 /// What a history says of an operation that stopped its thread.

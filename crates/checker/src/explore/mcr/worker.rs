@@ -5,11 +5,11 @@ use super::super::runner::Runner;
 use super::super::{During, Options, Progress, Stage, Watch};
 use super::pool::Pool;
 use crate::causality::{Causality, Prediction};
-use crate::execution::{Interpreter, Machine, Stuck, Subject};
+use crate::execution::{Interpreter, Machine, Operation, Stuck, Subject};
 use crate::program::Loc;
 use crate::report::StopReason;
 use crate::solver::{Answer, Goal, Lit, Query, Solution, Solver};
-use crate::trace::Run;
+use crate::trace::{FAILED, Run};
 use std::collections::BTreeSet;
 
 /// No execution of an IR program that ends is longer, unless the user says so.
@@ -47,13 +47,15 @@ impl<'a, 'p> Worker<'a, 'p> {
 
     /// Runs a prediction to its end.
     pub(super) fn execute(&mut self, prediction: &Prediction) -> Result<(), StopReason> {
-        let _running = During::new(self.watch, Stage::Run);
+        let running = During::new(self.watch, Stage::Run);
         let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
         runner.follow(prediction).map_err(StopReason::Failed)?;
         let end = runner.finish(self.options.limits.events.min(MOST_EVENTS)).ok_or(StopReason::EventLimit)?;
         runner.judge_end(&end);
         let final_state = (end == Stuck::Finished).then(|| runner.final_state());
         let run = runner.into_run(Some(end));
+        drop(running);
+        let failing = (!self.options.all_violations).then(|| self.failing(&run));
         let is_new = self.pool.add(run);
         if !is_new && self.options.jobs <= 1 {
             return Err(StopReason::Failed("an execution was repeated".to_string()));
@@ -64,7 +66,38 @@ impl<'a, 'p> Worker<'a, 'p> {
             return Err(StopReason::ExecutionLimit);
         }
         drop(state);
-        self.one_violation_is_enough()
+        self.one_violation_is_enough()?;
+        failing.flatten().map_or(Ok(()), |(causality, deviations)| self.fail(&causality, deviations))
+    }
+
+    /// The deviations from a run after which a thread fails at once. Where one violation is enough they are looked at before
+    /// all others: an assertion that depends on one value is found as soon as a run shows that the value is possible.
+    fn failing(&self, run: &Run) -> Option<(Causality, Vec<Lit>)> {
+        let causality = self.causality(run);
+        let events: Vec<_> =
+            run.threads.iter().flat_map(|thread| thread.events.iter().chain(&thread.pending)).collect();
+        let fails = |&(at, result, _): &(usize, i64, Lit)| {
+            let returns = matches!(
+                events[at].operation,
+                Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. } | Operation::Choose { .. }
+            );
+            let mut thread = events[at].before.clone();
+            returns && result != FAILED && {
+                self.subject.resume(&mut thread, result);
+                matches!(self.subject.operation(&thread), Operation::Fail(_))
+            }
+        };
+        let failing: Vec<Lit> = causality.other_results().filter(fails).map(|deviation| deviation.2).collect();
+        (!failing.is_empty()).then_some((causality, failing))
+    }
+
+    fn fail(&mut self, causality: &Causality, deviations: Vec<Lit>) -> Result<(), StopReason> {
+        let mut solver = self.solver(causality);
+        let goal = solver.var();
+        solver.clause([vec![!goal], deviations].concat());
+        let answer = self.ask(&mut solver, Goal::Deviate, goal);
+        self.note_effort(&solver);
+        answer?.map_or(Ok(()), |solution| self.execute(&causality.prediction(&solution)))
     }
 
     fn one_violation_is_enough(&self) -> Result<(), StopReason> {
