@@ -2,7 +2,7 @@
 
 use super::ViolationKind;
 use crate::execution::{Entry, Failure, Operation, ThreadId, ThreadKey};
-use crate::program::{Loc, LockMode, Ordering, Program, RmwOp};
+use crate::program::{Loc, LockMode, Ordering, Program};
 use crate::schedule::Action;
 use crate::trace::{Event, Trace};
 
@@ -85,7 +85,7 @@ impl Words<'_> {
             }
             Operation::Rmw { loc, op, operand, .. } => {
                 let new = self.value(op.apply(event.result, *operand));
-                format!("{target}{} {} {result}→{new}", rmw(*op), self.loc(*loc))
+                format!("{target}{} {} {result}→{new}", op.name(), self.loc(*loc))
             }
             Operation::Cas { loc, expected, desired, .. } => {
                 let (old, new) = (self.value(*expected), self.value(*desired));
@@ -170,19 +170,5 @@ fn lock_verb(mode: LockMode) -> &'static str {
     match mode {
         LockMode::Exclusive => "lock",
         LockMode::Shared => "lock shared",
-    }
-}
-
-fn rmw(op: RmwOp) -> &'static str {
-    match op {
-        RmwOp::Swap => "swap",
-        RmwOp::Add => "fetch_add",
-        RmwOp::Sub => "fetch_sub",
-        RmwOp::And => "fetch_and",
-        RmwOp::Or => "fetch_or",
-        RmwOp::Xor => "fetch_xor",
-        RmwOp::Nand => "fetch_nand",
-        RmwOp::Max => "fetch_max",
-        RmwOp::Min => "fetch_min",
     }
 }

@@ -281,6 +281,21 @@ fn the_kernels_atomics_return_what_they_should() {
 }
 
 #[test]
+fn compilers_labels_start_with_a_dot() {
+    assert_eq!(x86_64("", "jmp .L1; movl $1,%eax; .L1: movl $2,%ebx", "0:rax; 0:rbx"), "0:rax=0; 0:rbx=2;");
+}
+
+#[test]
+fn readers_of_the_kernel_need_no_instructions() {
+    let body = "rcu_read_lock(); int r = rcu_dereference(*x); rcu_read_unlock(); rcu_assign_pointer(*y, r);";
+    assert_eq!(c("x=3", body, "0:r; y"), "0:r=3; [y]=3;");
+    assert!(
+        mistakes("C wait\n{}\nP0(int *x) { synchronize_rcu(); }\nexists (x=0)")
+            .contains("`synchronize_rcu` is not supported")
+    );
+}
+
+#[test]
 fn locks_in_c_exclude() {
     let thread = |number: u8, lock: &str, unlock: &str| {
         format!("P{number}(spinlock_t *l, int *x) {{ {lock}(l); int r = *x; *x = r + 1; {unlock}(l); }}\n")

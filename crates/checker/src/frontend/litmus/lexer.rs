@@ -208,7 +208,9 @@ fn read_word(text: &str, style: Style) -> (Word<'_>, usize) {
         let length = length_while(|c| c.is_ascii_alphanumeric());
         return (read_number(&text[..length]).map_or(Word::Unknown, Word::Number), length);
     }
-    if first.is_ascii_alphabetic() || first == '_' {
+    // Compilers write labels such as `.L1`.
+    let is_label = style == Style::Litmus && first == '.' && text[1..].starts_with(|c: char| c.is_ascii_alphabetic());
+    if first.is_ascii_alphabetic() || first == '_' || is_label {
         let length = match style {
             Style::Litmus => length_while(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.'),
             Style::C => length_while(|c| c.is_ascii_alphanumeric() || c == '_'),

@@ -106,20 +106,16 @@ impl Thread<'_, '_> {
         let name = arguments.name.clone();
         let base = ["_relaxed", "_acquire", "_release"].iter().find_map(|suffix| name.strip_suffix(suffix));
         Ok(Some(match name.as_str() {
-            "READ_ONCE" | "rcu_dereference_once" => {
+            "READ_ONCE" | "rcu_dereference" => {
                 let place = self.memory(arguments)?;
                 self.load(place, Ordering::Relaxed)
             }
-            "WRITE_ONCE" => {
-                let place = self.memory(arguments)?;
-                let value = self.operand(arguments)?;
-                self.code.emit(Instr::Store { place, value, ordering: Ordering::Relaxed });
-                0.into()
-            }
+            "WRITE_ONCE" => self.store_to_memory(arguments, Ordering::Relaxed)?,
+            "rcu_assign_pointer" => self.store_to_memory(arguments, Ordering::Release)?,
             "smp_mb" => self.fence(Ordering::SeqCst),
             "smp_wmb" => self.fence(Ordering::Release),
             "smp_rmb" => self.fence(Ordering::Acquire),
-            "barrier" | "cpu_relax" => 0.into(),
+            "barrier" | "cpu_relax" | "rcu_read_lock" | "rcu_read_unlock" => 0.into(),
             "smp_load_acquire" => {
                 let place = self.pointer(arguments)?;
                 self.load(place, Ordering::Acquire)
@@ -204,6 +200,14 @@ impl Thread<'_, '_> {
 
     fn store(&mut self, arguments: &mut Arguments, ordering: Ordering) -> Parsed<Expr> {
         let place = self.pointer(arguments)?;
+        let value = self.operand(arguments)?;
+        self.code.emit(Instr::Store { place, value, ordering });
+        Ok(0.into())
+    }
+
+    /// A store to memory that the first argument is by itself: `*x`.
+    fn store_to_memory(&mut self, arguments: &mut Arguments, ordering: Ordering) -> Parsed<Expr> {
+        let place = self.memory(arguments)?;
         let value = self.operand(arguments)?;
         self.code.emit(Instr::Store { place, value, ordering });
         Ok(0.into())

@@ -56,42 +56,15 @@ const ITEMS: [&str; 14] = [
     "always",
 ];
 
-/// Words that cannot be names.
-const KEYWORDS: [&str; 33] = [
-    "const",
-    "shared",
-    "plain",
-    "mutex",
-    "rwlock",
-    "condvar",
-    "struct",
-    "thread",
-    "fn",
-    "main",
-    "finally",
-    "exists",
-    "forbidden",
-    "always",
-    "let",
-    "if",
-    "else",
-    "while",
-    "for",
-    "in",
-    "loop",
-    "break",
-    "continue",
-    "return",
-    "fork",
-    "join",
-    "yield",
-    "fence",
-    "new",
-    "true",
-    "false",
-    "null",
-    "mut",
+/// Other words that cannot be names.
+const KEYWORDS: [&str; 19] = [
+    "let", "if", "else", "while", "for", "in", "loop", "break", "continue", "return", "fork", "join", "yield", "fence",
+    "new", "true", "false", "null", "mut",
 ];
+
+fn is_keyword(word: &str) -> bool {
+    ITEMS.contains(&word) || KEYWORDS.contains(&word)
+}
 
 /// The mistake has been reported; whoever can go on somewhere does.
 struct Failed;
@@ -180,7 +153,7 @@ impl<'a> Parser<'a> {
         match &token.kind {
             TokenKind::End => "the end of the file".to_string(),
             TokenKind::Str(_) => "a text".to_string(),
-            TokenKind::Word if KEYWORDS.contains(&self.text_of(token)) => {
+            TokenKind::Word if is_keyword(self.text_of(token)) => {
                 format!("the keyword `{}`", self.text_of(token))
             }
             _ => format!("`{}`", self.text_of(token).chars().take(30).collect::<String>()),
@@ -228,7 +201,7 @@ impl<'a> Parser<'a> {
     /// A name for something new or a mention of something declared.
     fn ident(&mut self, what: &str) -> Parsed<Ident> {
         match self.word() {
-            Some(word) if !KEYWORDS.contains(&word) => Ok(Ident { name: word.to_string(), span: self.advance() }),
+            Some(word) if !is_keyword(word) => Ok(Ident { name: word.to_string(), span: self.advance() }),
             Some(word) => {
                 let hint = format!("`{word}` is a keyword; choose another name");
                 self.expected(what, &hint)
