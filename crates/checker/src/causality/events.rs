@@ -53,8 +53,8 @@ impl Causality {
         if let (Some((loc, value)), Some(same)) = (event.written, same) {
             added.commit = event.buffered.then(|| commits.commit(&mut self.problem, issue, loc));
             let cell = self.cell(loc);
-            added.write = Some(self.problem.write(cell, added.commit.unwrap_or(issue), same));
-            self.writes.push(WriteInfo { event: at, value, deviant: false });
+            let node = added.commit.unwrap_or(issue);
+            added.write = Some(self.add_write(cell, node, same, WriteInfo { event: at, value, deviant: false }));
         }
         self.events.push(added);
     }

@@ -151,9 +151,9 @@ impl Causality {
     ) -> Option<Lit> {
         let thread = self.events[event].thread;
         let mut reasons: Vec<Lit> = match self.events[event].operation {
-            Operation::Lock { lock, mode } => self.held_at_end(lock, mode, event),
+            Operation::Lock { lock, mode } => vec![self.held_at_end(lock, mode)],
             Operation::Reacquire { lock, .. } => {
-                let mut reasons = self.held_at_end(lock, LockMode::Exclusive, event);
+                let mut reasons = vec![self.held_at_end(lock, LockMode::Exclusive)];
                 reasons.extend(self.never_notified(event));
                 reasons
             }
@@ -241,6 +241,9 @@ impl Causality {
     /// Pairs of accesses that race if both can be next.
     fn add_races(&mut self) {
         let accesses: Vec<_> = (0..self.events.len()).filter_map(|event| self.access(event)).collect();
+        if accesses.iter().all(|access| !access.3) {
+            return;
+        }
         let conflict = |this: &Causality, (first, loc, writes, plain): PlainAccess, other: PlainAccess| {
             let other_thread = this.events[first].thread != this.events[other.0].thread;
             loc == other.1 && other_thread && (writes || other.2) && (plain || other.3)

@@ -22,10 +22,15 @@ impl Causality {
                 self.add_lock_event(event);
             }
         }
-        for first in 0..self.sections.len() {
-            for second in 0..first {
-                self.exclude(second, first);
-            }
+        for section in &self.sections {
+            let end = section.release.map(|release| &self.events[release]);
+            self.problem.sections.push(crate::solver::Section {
+                group: section.lock,
+                shared: section.mode == LockMode::Shared,
+                begin: self.events[section.acquire].issue,
+                taken: section.taken.clone(),
+                end: end.map(|end| (end.issue, end.same.expect("releases are performed"))),
+            });
         }
         for event in 0..self.events.len() {
             if let Operation::TryLock { lock, mode } = self.events[event].operation {
@@ -85,32 +90,6 @@ impl Causality {
         }
     }
 
-    /// If both sections happen, one is over before the other begins.
-    fn exclude(&mut self, first: usize, second: usize) {
-        let (a, b) = (&self.sections[first], &self.sections[second]);
-        if a.lock != b.lock || (a.mode == LockMode::Shared && b.mode == LockMode::Shared) {
-            return;
-        }
-        let (taken_a, taken_b) = (a.taken.clone(), b.taken.clone());
-        let orders: Vec<Lit> =
-            [self.over_before(first, second), self.over_before(second, first)].into_iter().flatten().collect();
-        for &a in &taken_a {
-            for &b in &taken_b {
-                self.problem.clause([&[!a, !b], orders.as_slice()].concat());
-            }
-        }
-    }
-
-    /// A literal that says that the first section is over before the second begins, if it ever is.
-    fn over_before(&mut self, first: usize, second: usize) -> Option<Lit> {
-        let release = self.sections[first].release?;
-        let acquire = self.sections[second].acquire;
-        let lit = self.problem.before(self.events[release].issue, self.events[acquire].issue);
-        let released = self.events[release].same.expect("releases are performed");
-        self.problem.clause([!lit, released]);
-        Some(lit)
-    }
-
     /// A try-lock fails only while somebody holds the lock.
     fn add_failed_try(&mut self, event: usize, lock: u32, mode: LockMode) {
         let fails = match (self.events[event].same, self.events[event].result) {
@@ -136,13 +115,19 @@ impl Causality {
         self.problem.clause(held);
     }
 
-    /// Literals each of which says that somebody holds the lock when nothing can happen any more.
-    pub(super) fn held_at_end(&mut self, lock: u32, mode: LockMode, by_other_than: usize) -> Vec<Lit> {
-        let mut held = Vec::new();
+    /// A literal that says that somebody is in the way of taking the lock when nothing can happen any more. (Not whoever waits for it:
+    /// that it waits means that it has not taken it.)
+    pub(super) fn held_at_end(&mut self, lock: u32, mode: LockMode) -> Lit {
+        let key = (lock, mode == LockMode::Exclusive);
+        if let Some(&held) = self.held_at_end.get(&key) {
+            return held;
+        }
+        let held = self.problem.var();
+        let mut by_any = vec![!held];
         for section in 0..self.sections.len() {
             let other = &self.sections[section];
             let conflicts = mode == LockMode::Exclusive || other.mode == LockMode::Exclusive;
-            if other.lock != lock || !conflicts || other.acquire == by_other_than {
+            if other.lock != lock || !conflicts {
                 continue;
             }
             let (taken, release) = (other.taken.clone(), other.release);
@@ -151,8 +136,10 @@ impl Causality {
             if let Some(released) = release.and_then(|release| self.events[release].same) {
                 self.problem.clause([!lit, !released]);
             }
-            held.push(lit);
+            by_any.push(lit);
         }
+        self.problem.clause(by_any);
+        self.held_at_end.insert(key, held);
         held
     }
 }

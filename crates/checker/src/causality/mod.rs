@@ -25,6 +25,8 @@ use crate::execution::{MemoryModel, Operation, ThreadKey};
 use crate::program::{Loc, Span};
 use crate::solver::{Lit, Node, Problem, WriteId};
 use crate::trace::Run;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// The constraints that follow from a run.
 pub struct Causality {
@@ -38,9 +40,14 @@ pub struct Causality {
     waits: Vec<condvars::Wait>,
     notified: Vec<condvars::Notified>,
     sections: Vec<locks::Section>,
+    /// For each lock and mode, a literal that says that somebody is in the way when nothing can happen any more.
+    held_at_end: BTreeMap<(u32, bool), Lit>,
     /// Literals that say what can be asked.
     pub goals: Goals,
     cells: Vec<Loc>,
+    cell_numbers: FxHashMap<Loc, u32>,
+    /// The writes to each cell.
+    cell_writes: Vec<Vec<WriteId>>,
 }
 
 /// A thread of the run.
@@ -96,8 +103,11 @@ impl Causality {
             waits: Vec::new(),
             notified: Vec::new(),
             sections: Vec::new(),
+            held_at_end: BTreeMap::new(),
             goals: Goals::default(),
             cells: Vec::new(),
+            cell_numbers: FxHashMap::default(),
+            cell_writes: Vec::new(),
         };
         causality.add_events(run, memory);
         causality.add_forks_and_joins();
@@ -149,10 +159,17 @@ impl Causality {
 
     /// The number of a location among the problem's cells.
     fn cell(&mut self, loc: Loc) -> u32 {
-        let at = self.cells.iter().position(|&known| known == loc).unwrap_or_else(|| {
+        *self.cell_numbers.entry(loc).or_insert_with(|| {
             self.cells.push(loc);
-            self.cells.len() - 1
-        });
-        at as u32
+            self.cell_writes.push(Vec::new());
+            self.cells.len() as u32 - 1
+        })
+    }
+
+    fn add_write(&mut self, cell: u32, node: Node, active: Lit, info: WriteInfo) -> WriteId {
+        self.writes.push(info);
+        let write = self.problem.write(cell, node, active);
+        self.cell_writes[cell as usize].push(write);
+        write
     }
 }

@@ -62,45 +62,22 @@ impl Causality {
     fn add_read(&mut self, event: usize, loc: Loc, own: Option<WriteId>, values: &[(Option<WriteId>, i64)]) {
         let cell = self.cell(loc);
         let (node, result) = (self.events[event].issue, self.events[event].result);
-        let read = self.problem.read(cell, node);
-        let mut by_value: BTreeMap<i64, Vec<Lit>> = BTreeMap::new();
+        let read = self.problem.read(cell, node, own);
+        let mut by_value: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
         for &(write, value) in values {
-            let source = self.add_source(read, write, own);
+            let source = self.problem.source(read, write);
             by_value.entry(value).or_default().push(source);
         }
         let same = self.events[event].same.filter(|_| !self.events[event].hit_freed);
         if let Some(same) = same {
             let sources = by_value.remove(&result).unwrap_or_default();
-            self.choose_source(same, &sources);
+            self.problem.choice(same, sources);
         }
         for (value, sources) in by_value {
             let other = self.other(event, value);
-            self.choose_source(other, &sources);
+            self.problem.choice(other, sources);
             self.add_deviant_write(event, cell, value, other);
         }
-    }
-
-    /// `reason` holds iff one of the sources does (more than one cannot).
-    fn choose_source(&mut self, reason: Lit, sources: &[Lit]) {
-        self.problem.clause([&[!reason], sources].concat());
-        for &source in sources {
-            self.problem.clause([!source, reason]);
-        }
-    }
-
-    fn add_source(&mut self, read: u32, write: Option<WriteId>, own: Option<WriteId>) -> Lit {
-        let is_own = write.is_some() && write == own;
-        let source = self.problem.source(read, write, is_own);
-        if let Some(write) = write {
-            let seen = self.problem.writes[write as usize];
-            self.problem.clause([!source, seen.active]);
-            // What the thread wrote itself is visible to it from the start, so what it sees of others came later.
-            if let Some(own) = own.filter(|_| !is_own) {
-                let own = self.problem.writes[own as usize].node;
-                self.problem.conditional.push((source, own, seen.node));
-            }
-        }
-        source
     }
 
     /// A read-modify-write that reads another value writes another value.
@@ -110,8 +87,7 @@ impl Causality {
             Operation::Cas { expected, desired, .. } if value == expected => desired,
             _ => return,
         };
-        self.problem.write(cell, self.events[event].issue, other);
-        self.writes.push(WriteInfo { event, value: written, deviant: true });
+        self.add_write(cell, self.events[event].issue, other, WriteInfo { event, value: written, deviant: true });
     }
 
     /// A spinning thread goes on only when one of the cells that it looks at shows another value.
@@ -152,16 +128,20 @@ impl Causality {
         values: &[(Option<WriteId>, i64)],
     ) -> Vec<Lit> {
         let cell = self.cell(loc);
-        let read = self.problem.read(cell, node);
-        values.iter().map(|&(write, _)| self.add_source(read, write, own)).collect()
+        let read = self.problem.read(cell, node, own);
+        let mut literals = Vec::with_capacity(values.len());
+        for &(write, _) in values {
+            let source = self.problem.source(read, write);
+            literals.push(self.problem.sources[source as usize].lit);
+        }
+        literals
     }
 
     /// The writes to a location and their values, for a look after everything.
     pub(super) fn final_values(&self, loc: Loc, initial: &dyn Fn(Loc) -> i64) -> Vec<(Option<WriteId>, i64)> {
-        let Some(cell) = self.cells.iter().position(|&known| known == loc) else { return vec![(None, initial(loc))] };
-        let writes = self.problem.writes.iter().enumerate();
-        let here = writes.filter(|(id, write)| write.cell as usize == cell && !self.writes[*id].deviant);
-        let values = here.map(|(id, _)| (Some(id as WriteId), self.writes[id].value));
+        let here = self.cell_numbers.get(&loc).map_or(&[][..], |&cell| self.cell_writes[cell as usize].as_slice());
+        let here = here.iter().filter(|&&id| !self.writes[id as usize].deviant);
+        let values = here.map(|&id| (Some(id), self.writes[id as usize].value));
         values.chain([(None, initial(loc))]).collect()
     }
 

@@ -1,20 +1,23 @@
 //! The solver: a CDCL core with a theory of ordering.
 //!
 //! [`Problem`] says what is asked; [`Solver`] answers, again and again as clauses are added. The core is batsat; the ordering is
-//! ours (`order.rs`). A "yes" comes with an assignment and a total order, which an independent checker (`verify.rs`) has seen.
+//! ours (`order.rs`). What grows with the square of an execution's length, the sources of every read and the pairs of sections, is given to the core only on
+//! demand (`demand.rs`). A "yes" comes with an assignment and a total order, which an independent checker (`verify.rs`) has seen.
 
+mod demand;
 mod order;
 mod problem;
 mod query;
 mod smtlib;
 mod verify;
 
-pub use problem::{Lit, Node, NodeInfo, Problem, Read, ReadId, Source, Write, WriteId};
+pub use problem::{Choice, Lit, Node, NodeInfo, Problem, Read, ReadId, Section, Source, Write, WriteId};
 pub use query::{Goal, Query};
 pub use smtlib::to_smtlib;
 pub use verify::verify;
 
 use batsat::{BasicSolver, SolverInterface, Theory, TheoryArg, lbool};
+use demand::{OpenChoice, Overlaps};
 use order::{Explanation, Order};
 
 /// Answers questions about one problem.
@@ -22,9 +25,12 @@ pub struct Solver<'p> {
     problem: &'p Problem,
     core: BasicSolver,
     theory: Ordering<'p>,
-    n_vars: u32,
     /// Clauses added after the problem was made.
     added: Vec<Vec<Lit>>,
+    /// Choices of which the core does not know all sources.
+    open: Vec<OpenChoice>,
+    /// Pairs of sections that the core knows to exclude one another.
+    overlaps: Overlaps,
 }
 
 /// An answer.
@@ -57,27 +63,24 @@ impl<'p> Solver<'p> {
     /// A solver for the problem.
     pub fn new(problem: &'p Problem) -> Solver<'p> {
         let mut core = BasicSolver::default();
-        // Everything is false unless something is gained by its being true: short prefixes, few orders.
-        for _ in 0..problem.n_vars {
-            core.new_var(lbool::FALSE, true);
-        }
-        let truth = core.new_var(lbool::TRUE, true);
-        let truth = batsat::Lit::new(truth, true);
+        let truth = batsat::Lit::new(core.new_var(lbool::TRUE, true), true);
         core.add_clause_reuse(&mut vec![truth]);
-        let theory = Ordering { order: Order::new(problem), n_levels: 0, checked: 0, truth };
-        let n_vars = problem.n_vars + 1;
-        let mut solver = Solver { problem, core, theory, n_vars, added: Vec::new() };
+        // The first variable is always true, and none of ours.
+        let names = Names { ours: vec![u32::MAX], cores: vec![u32::MAX; problem.n_vars as usize] };
+        let theory = Ordering { order: Order::new(problem), names, n_levels: 0, truth };
+        let mut solver =
+            Solver { problem, core, theory, added: Vec::new(), open: Vec::new(), overlaps: Overlaps::default() };
         for clause in &problem.clauses {
             solver.add(clause);
         }
+        solver.open_choices();
         solver
     }
 
     /// A new variable that has nothing to do with order.
     pub fn var(&mut self) -> Lit {
-        self.core.new_var(lbool::FALSE, true);
-        self.n_vars += 1;
-        Lit((self.n_vars - 1) << 1)
+        self.theory.names.cores.push(u32::MAX);
+        Lit((self.n_vars() - 1) << 1)
     }
 
     /// Adds a clause.
@@ -91,6 +94,10 @@ impl<'p> Solver<'p> {
         Effort { decisions: self.core.num_decisions(), conflicts: self.core.num_conflicts() }
     }
 
+    fn n_vars(&self) -> u32 {
+        self.theory.names.cores.len() as u32
+    }
+
     fn add(&mut self, literals: &[Lit]) {
         let mut clause = literals.iter().map(|&lit| self.core_literal(lit)).collect();
         self.core.add_clause_reuse(&mut clause);
@@ -99,26 +106,57 @@ impl<'p> Solver<'p> {
     /// Looks for a solution in which the assumptions hold.
     pub fn solve(&mut self, assumptions: &[Lit]) -> Answer {
         let assumptions: Vec<_> = assumptions.iter().map(|&lit| self.core_literal(lit)).collect();
-        let answer = self.core.solve_limited_th(&mut self.theory, &assumptions);
-        if answer == lbool::FALSE {
-            return Answer::No;
+        loop {
+            let narrow = self.open.iter().map(|open| !open.more);
+            let all: Vec<_> = assumptions.iter().copied().chain(narrow).collect();
+            let answer = self.core.solve_limited_th(&mut self.theory, &all);
+            if answer == lbool::FALSE {
+                if !self.widen() {
+                    return Answer::No;
+                }
+            } else if answer != lbool::TRUE {
+                return Answer::Unknown;
+            } else {
+                let solution = self.solution();
+                if !self.exclude_overlaps(&solution) {
+                    return Answer::Yes(self.verified(solution));
+                }
+            }
         }
-        if answer != lbool::TRUE {
-            return Answer::Unknown;
+    }
+
+    fn solution(&self) -> Solution {
+        let mut assignment = vec![false; self.n_vars() as usize];
+        for (value, &name) in self.core.get_model().iter().zip(&self.theory.names.ours) {
+            if name != u32::MAX && *value == lbool::TRUE {
+                assignment[name as usize] = true;
+            }
         }
-        let model = self.core.get_model();
-        let assignment = (0..self.n_vars).map(|var| model[var as usize] == lbool::TRUE).collect();
-        let solution = Solution { assignment, order: self.theory.order.found.clone() };
+        Solution { assignment, order: self.theory.order.found.clone() }
+    }
+
+    fn verified(&self, solution: Solution) -> Solution {
         if cfg!(debug_assertions)
             && let Err(why) = verify(self.problem, &self.added, &solution)
         {
             panic!("the solver's answer does not solve the problem: {why}");
         }
-        Answer::Yes(solution)
+        solution
     }
 
+    /// The core's literal for one of ours, which it learns of if it must.
     fn core_literal(&mut self, lit: Lit) -> batsat::Lit {
-        batsat::Lit::new(self.core.var_of_int(lit.var()), lit.is_positive())
+        let known = self.theory.names.cores[lit.var() as usize];
+        let var = if known == u32::MAX { self.introduce(lit.var()) } else { batsat::Var::unsafe_from_idx(known) };
+        batsat::Lit::new(var, lit.is_positive())
+    }
+
+    fn introduce(&mut self, name: u32) -> batsat::Var {
+        // Everything is false unless something is gained by its being true: short prefixes, few orders.
+        let var = self.core.new_var(lbool::FALSE, true);
+        self.theory.names.ours.push(name);
+        self.theory.names.cores[name as usize] = var.idx();
+        var
     }
 }
 
@@ -129,37 +167,46 @@ impl Solution {
     }
 }
 
+/// Which of our variables is which of the core's: it knows only those that it has met.
+struct Names {
+    /// Our number of each of the core's variables, or `u32::MAX` if it is none of ours.
+    ours: Vec<u32>,
+    /// The core's number of each of our variables, or `u32::MAX` while it does not know it.
+    cores: Vec<u32>,
+}
+
 /// The ordering as batsat wants it.
 struct Ordering<'p> {
     order: Order<'p>,
+    names: Names,
     n_levels: usize,
-    /// How much of the trail the last check saw.
-    checked: usize,
     /// A literal that is true, for explanations that need none.
     truth: batsat::Lit,
 }
 
 impl Ordering<'_> {
-    fn check(&mut self, arguments: &mut TheoryArg<'_>, complete: bool) {
-        let true_literals: Vec<Lit> = arguments.model().iter().map(|lit| Lit(lit.idx())).collect();
-        if let Err(explanation) = self.order.check(&true_literals, complete) {
-            arguments.raise_conflict(&self.conflict(&explanation), false);
-        }
-    }
-
     fn conflict(&self, explanation: &Explanation) -> Vec<batsat::Lit> {
         if explanation.is_empty() {
             return vec![!self.truth];
         }
-        // `Lit` is numbered as batsat numbers literals.
-        let variable = |lit: &Lit| batsat::Lit::new(batsat::Var::unsafe_from_idx(lit.var()), !lit.is_positive());
-        explanation.iter().map(variable).collect()
+        let negated = explanation.iter().map(|&lit| {
+            let var = batsat::Var::unsafe_from_idx(self.names.cores[lit.var() as usize]);
+            batsat::Lit::new(var, !lit.is_positive())
+        });
+        negated.collect()
     }
 }
 
 impl Theory for Ordering<'_> {
     fn final_check(&mut self, arguments: &mut TheoryArg<'_>) {
-        self.check(arguments, true);
+        let names = &self.names;
+        let ours = arguments.model().iter().filter_map(|lit| {
+            let name = names.ours[lit.var().idx() as usize];
+            (name != u32::MAX).then_some(Lit((name << 1) | u32::from(!lit.sign())))
+        });
+        if let Err(explanation) = self.order.check(ours) {
+            arguments.raise_conflict(&self.conflict(&explanation), false);
+        }
     }
 
     fn create_level(&mut self) {
@@ -168,7 +215,6 @@ impl Theory for Ordering<'_> {
 
     fn pop_levels(&mut self, n: usize) {
         self.n_levels -= n;
-        self.checked = 0;
     }
 
     fn n_levels(&self) -> usize {

@@ -12,6 +12,7 @@
 //! be true. Tried orders are marked in the same sets and resolved away when both alternatives failed.
 
 use super::problem::{Lit, Node, Problem, WriteId};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -24,9 +25,12 @@ pub(super) struct Order<'p> {
     /// For each cell and chain, the writes there by place.
     writes: Vec<Vec<Vec<WriteId>>>,
     static_out: Vec<Vec<Node>>,
-    /// Sources by literal, and conditional edges by literal: indices into the problem's lists.
-    effects: Vec<Vec<Effect>>,
+    /// The source of each variable that is one; else `u32::MAX`.
+    source_of: Vec<u32>,
+    /// Conditional edges by variable.
+    conditional: FxHashMap<u32, Vec<(Node, Node)>>,
     // What holds for the literals at hand.
+    true_literals: Vec<Lit>,
     is_true: Vec<bool>,
     lengths: Vec<u32>,
     sources: Vec<u32>,
@@ -40,12 +44,6 @@ pub(super) struct Order<'p> {
     n_clocked: u32,
     /// The order found last.
     pub(super) found: Vec<Node>,
-}
-
-#[derive(Clone, Copy)]
-enum Effect {
-    Source(u32),
-    Edge(Node, Node),
 }
 
 struct Edge {
@@ -86,19 +84,22 @@ impl<'p> Order<'p> {
         for &(from, to) in &problem.edges {
             static_out[from as usize].push(to);
         }
-        let mut effects = vec![vec![]; problem.n_vars as usize];
+        let mut source_of = vec![u32::MAX; problem.n_vars as usize];
         for (at, source) in problem.sources.iter().enumerate() {
-            effects[source.lit.var() as usize].push(Effect::Source(at as u32));
+            source_of[source.lit.var() as usize] = at as u32;
         }
+        let mut conditional: FxHashMap<u32, Vec<(Node, Node)>> = FxHashMap::default();
         for &(lit, from, to) in &problem.conditional {
-            effects[lit.var() as usize].push(Effect::Edge(from, to));
+            conditional.entry(lit.var()).or_default().push((from, to));
         }
         let n = problem.nodes.len();
         Order {
             problem,
             writes,
             static_out,
-            effects,
+            source_of,
+            conditional,
+            true_literals: Vec::new(),
             is_true: vec![false; problem.n_vars as usize * 2],
             lengths: vec![0; problem.chains.len()],
             sources: Vec::new(),
@@ -113,35 +114,49 @@ impl<'p> Order<'p> {
         }
     }
 
-    /// Whether the true literals can hold together. With `complete`, also finds an order.
-    pub(super) fn check(&mut self, true_literals: &[Lit], complete: bool) -> Result<(), Explanation> {
+    /// From now on the literal implies that `from` is before `to`.
+    pub(super) fn add_conditional(&mut self, lit: Lit, from: Node, to: Node) {
+        self.conditional.entry(lit.var()).or_default().push((from, to));
+    }
+
+    /// Whether the true literals can hold together. If so, finds an order.
+    pub(super) fn check(&mut self, true_literals: impl Iterator<Item = Lit>) -> Result<(), Explanation> {
         self.load(true_literals);
-        let result = if complete { self.search() } else { self.saturate() };
+        let result = self.search();
         for edge in self.edges.drain(..) {
             self.out[edge.from as usize].clear();
         }
         result
     }
 
-    fn load(&mut self, true_literals: &[Lit]) {
-        self.is_true.fill(false);
+    fn load(&mut self, true_literals: impl Iterator<Item = Lit>) {
+        for lit in self.true_literals.drain(..) {
+            self.is_true[lit.0 as usize] = false;
+        }
+        self.true_literals.extend(true_literals);
         self.sources.clear();
         self.n_splits = 0;
-        // Variables that were added after the problem was made have nothing to do with order.
-        let n_vars = self.problem.n_vars;
-        let known = || true_literals.iter().copied().filter(|lit| lit.var() < n_vars);
-        for lit in known() {
+        for at in 0..self.true_literals.len() {
+            let lit = self.true_literals[at];
+            if lit.0 as usize >= self.is_true.len() {
+                self.is_true.resize(lit.0 as usize + 1, false);
+            }
             self.is_true[lit.0 as usize] = true;
         }
         for (chain, members) in self.problem.chains.iter().enumerate() {
             self.lengths[chain] = members.iter().take_while(|&&node| self.is_active(node)).count() as u32;
         }
-        for lit in known().filter(|lit| lit.is_positive()) {
-            for at in 0..self.effects[lit.var() as usize].len() {
-                match self.effects[lit.var() as usize][at] {
-                    Effect::Source(source) => self.load_source(source),
-                    Effect::Edge(from, to) => self.add_edge(from, to, vec![lit]),
-                }
+        for at in 0..self.true_literals.len() {
+            let lit = self.true_literals[at];
+            if !lit.is_positive() {
+                continue;
+            }
+            if let Some(&source) = self.source_of.get(lit.var() as usize).filter(|&&source| source != u32::MAX) {
+                self.load_source(source);
+            }
+            for edge in 0..self.conditional.get(&lit.var()).map_or(0, Vec::len) {
+                let (from, to) = self.conditional[&lit.var()][edge];
+                self.add_edge(from, to, vec![lit]);
             }
         }
         if let Some(last) = self.problem.last.filter(|&last| self.is_active(last)) {
@@ -160,6 +175,9 @@ impl<'p> Order<'p> {
             return;
         }
         self.sources.push(at);
+        if let Some((own, seen)) = self.problem.after_own(&source) {
+            self.add_edge(own, seen, vec![source.lit]);
+        }
         let (Some(write), false) = (source.write, source.own) else { return };
         let from = self.problem.writes[write as usize].node;
         let to = self.problem.reads[source.read as usize].node;

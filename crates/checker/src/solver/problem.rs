@@ -6,7 +6,10 @@
 //! 2. for every source `(r, w)` that is true (read `r` sees write `w`, both of one cell, or the cell's initial value):
 //!    `w < r` unless `w` is the reader's *own* (it may see it early), and every other active write `v` to the cell has
 //!    `v < w` or `r < v`; with the initial value, `r < v`;
-//! 3. a *last* read comes after everything.
+//!    If the reader wrote to the cell itself before, what it sees of others is later than that write;
+//! 3. the reason of a choice holds iff one of its sources does;
+//! 4. of two sections of one group that are both taken, unless both are shared, one ends before the other begins;
+//! 5. a *last* read comes after everything.
 //!
 //! Nothing here knows of threads, events or programs.
 
@@ -44,6 +47,10 @@ pub struct Problem {
     pub reads: Vec<Read>,
     /// What reads can see.
     pub sources: Vec<Source>,
+    /// Sources of which one is needed.
+    pub choices: Vec<Choice>,
+    /// Stretches of time that exclude one another.
+    pub sections: Vec<Section>,
     /// The node after everything, if there is one. It has no chain.
     pub last: Option<Node>,
 }
@@ -79,6 +86,32 @@ pub struct Read {
     pub cell: u32,
     /// When.
     pub node: Node,
+    /// The latest write to the cell that the reader made itself, if any.
+    pub own: Option<WriteId>,
+}
+
+/// A reason, and the sources of which one must be true if it is, and only if it is.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Why.
+    pub reason: Lit,
+    /// Indices into [`Problem::sources`], the likeliest first.
+    pub sources: Vec<u32>,
+}
+
+/// From one node to another, something is held.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// What is held.
+    pub group: u32,
+    /// Others may hold it too, if they share it.
+    pub shared: bool,
+    /// Where it begins.
+    pub begin: Node,
+    /// The literals any of which says that it does. Each implies that the node is active.
+    pub taken: Vec<Lit>,
+    /// Where it ends, and the literal by which it does, which implies that the node is active.
+    pub end: Option<(Node, Lit)>,
 }
 
 /// "This read sees this write." Implies that both happen.
@@ -156,16 +189,36 @@ impl Problem {
     }
 
     /// Adds a read.
-    pub fn read(&mut self, cell: u32, node: Node) -> ReadId {
-        self.reads.push(Read { cell, node });
+    pub fn read(&mut self, cell: u32, node: Node, own: Option<WriteId>) -> ReadId {
+        self.reads.push(Read { cell, node, own });
         self.reads.len() as ReadId - 1
     }
 
-    /// Adds something that a read can see: a new literal.
-    pub fn source(&mut self, read: ReadId, write: Option<WriteId>, own: bool) -> Lit {
+    /// Adds something that a read can see. Gives its number.
+    pub fn source(&mut self, read: ReadId, write: Option<WriteId>) -> u32 {
+        let own = write.is_some() && write == self.reads[read as usize].own;
         let lit = self.var();
         self.sources.push(Source { lit, read, write, own });
-        lit
+        self.sources.len() as u32 - 1
+    }
+
+    /// Adds a choice. Sources near the read, by their hints, are the likeliest.
+    pub fn choice(&mut self, reason: Lit, mut sources: Vec<u32>) {
+        let hint = |node: Node| i64::from(self.nodes[node as usize].hint);
+        sources.sort_by_cached_key(|&at| {
+            let source = self.sources[at as usize];
+            let seen = source.write.map_or(0, |write| hint(self.writes[write as usize].node));
+            let distance = hint(self.reads[source.read as usize].node) - seen;
+            (distance.abs(), distance < 0)
+        });
+        self.choices.push(Choice { reason, sources });
+    }
+
+    /// The order that a true source brings about besides that of what it sees and the read.
+    pub(super) fn after_own(&self, source: &Source) -> Option<(Node, Node)> {
+        let own = self.reads[source.read as usize].own.filter(|_| !source.own)?;
+        let seen = self.writes[source.write? as usize].node;
+        Some((self.writes[own as usize].node, seen))
     }
 
     /// A literal that implies `a < b`. Requires that it also implies, by clauses, that `a` is active.

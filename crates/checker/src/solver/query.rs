@@ -55,8 +55,7 @@ impl<'a> Query<'a> {
             Some(false) => "unsat",
             None => "unknown",
         };
-        let Solver { problem, n_vars, added, .. } = self.solver;
-        let script = to_smtlib(problem, *n_vars, added, self.assumptions);
+        let script = to_smtlib(self.solver.problem, self.solver.n_vars(), &self.solver.added, self.assumptions);
         format!("; {}\n(set-info :status {status})\n{script}", self.goal.name())
     }
 }

@@ -1,6 +1,6 @@
 //! Problems as SMT-LIB text, for other solvers to judge. Written from the definition in `problem.rs`, not from `order.rs`.
 
-use super::{Lit, Node, Problem};
+use super::{Lit, Node, Problem, Section};
 use std::fmt::Write as _;
 
 /// The problem, with further clauses and assumptions, as a script in the logic QF_IDL that ends with `check-sat`.
@@ -39,11 +39,33 @@ pub fn to_smtlib(problem: &Problem, n_vars: u32, added: &[Vec<Lit>], assumptions
         }
     }
     sources(problem, &mut text);
+    choices(problem, &mut text);
+    sections(problem, &mut text);
     for &lit in assumptions {
         let _ = writeln!(text, "(assert {})", literal(lit));
     }
     text.push_str("(check-sat)\n");
     text
+}
+
+fn choices(problem: &Problem, text: &mut String) {
+    for choice in &problem.choices {
+        let sources: Vec<Lit> = choice.sources.iter().map(|&source| problem.sources[source as usize].lit).collect();
+        let _ = writeln!(text, "(assert (= {} {}))", literal(choice.reason), any(&sources));
+    }
+}
+
+fn sections(problem: &Problem, text: &mut String) {
+    let over = |a: &Section, b: &Section| match a.end {
+        Some((end, by)) => format!("(and {} (< n{end} n{}))", literal(by), b.begin),
+        None => "false".to_string(),
+    };
+    for (at, a) in problem.sections.iter().enumerate() {
+        for b in problem.sections[at + 1..].iter().filter(|b| a.group == b.group && !(a.shared && b.shared)) {
+            let (taken, orders) = ((any(&a.taken), any(&b.taken)), (over(a, b), over(b, a)));
+            let _ = writeln!(text, "(assert (=> (and {} {}) (or {} {})))", taken.0, taken.1, orders.0, orders.1);
+        }
+    }
 }
 
 fn sources(problem: &Problem, text: &mut String) {
@@ -55,6 +77,10 @@ fn sources(problem: &Problem, text: &mut String) {
             let _ = writeln!(text, "(assert (=> {lit} {}))", literal(seen.active));
             if !source.own {
                 let _ = writeln!(text, "(assert (=> {lit} (< n{} n{})))", seen.node, read.node);
+            }
+            if let Some(own) = read.own.filter(|_| !source.own) {
+                let own = problem.writes[own as usize].node;
+                let _ = writeln!(text, "(assert (=> {lit} (< n{own} n{})))", seen.node);
             }
         }
         for (other, write) in problem.writes.iter().enumerate() {

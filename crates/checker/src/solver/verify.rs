@@ -1,6 +1,6 @@
 //! Checks answers, independently of how they were found: the definition in `problem.rs`, word by word.
 
-use super::{Lit, Node, Problem, Solution};
+use super::{Lit, Node, Problem, Section, Solution};
 
 /// Says why a solution is none, if it is not.
 pub fn verify(problem: &Problem, added: &[Vec<Lit>], solution: &Solution) -> Result<(), String> {
@@ -26,7 +26,33 @@ pub fn verify(problem: &Problem, added: &[Vec<Lit>], solution: &Solution) -> Res
         _ => true,
     };
     verify_edges(problem, solution, &before)?;
+    verify_choices(problem, solution)?;
+    verify_sections(problem, solution, &before)?;
     verify_sources(problem, solution, &before)
+}
+
+fn verify_choices(problem: &Problem, solution: &Solution) -> Result<(), String> {
+    for choice in &problem.choices {
+        let chosen = choice.sources.iter().any(|&source| solution.holds(problem.sources[source as usize].lit));
+        if chosen != solution.holds(choice.reason) {
+            return Err(format!("choice {choice:?} is made: {chosen}"));
+        }
+    }
+    Ok(())
+}
+
+fn verify_sections(problem: &Problem, solution: &Solution, before: &impl Fn(Node, Node) -> bool) -> Result<(), String> {
+    let taken = |section: &&Section| section.taken.iter().any(|&lit| solution.holds(lit));
+    let taken: Vec<&Section> = problem.sections.iter().filter(taken).collect();
+    let over = |a: &Section, b: &Section| a.end.is_some_and(|(end, by)| solution.holds(by) && before(end, b.begin));
+    for (at, a) in taken.iter().enumerate() {
+        for b in taken[at + 1..].iter().filter(|b| a.group == b.group && !(a.shared && b.shared)) {
+            if !over(a, b) && !over(b, a) {
+                return Err(format!("sections overlap: {a:?}, {b:?}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn verify_edges(problem: &Problem, solution: &Solution, before: &impl Fn(Node, Node) -> bool) -> Result<(), String> {
@@ -54,6 +80,10 @@ fn verify_sources(problem: &Problem, solution: &Solution, before: &impl Fn(Node,
             }
             if !source.own && !before(seen.node, read.node) {
                 return Err(format!("read {} sees a later write", source.read));
+            }
+            let own = read.own.filter(|_| !source.own).map(|own| problem.writes[own as usize].node);
+            if own.is_some_and(|own| !before(own, seen.node)) {
+                return Err(format!("read {} sees what its own write has replaced", source.read));
             }
         }
         for (other, write) in problem.writes.iter().enumerate() {
