@@ -41,7 +41,7 @@ fn check(
     terminal: &Terminal,
 ) -> anyhow::Result<Outcome> {
     let options = Options {
-        engine: flags.engine,
+        engine: flags.engine(),
         all_violations: flags.all_violations,
         count_histories: flags.histories,
         jobs: flags.jobs.into(),

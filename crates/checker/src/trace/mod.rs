@@ -73,14 +73,15 @@ pub fn replay(subject: &Interpreter<'_>, rules: Rules, schedule: &Schedule) -> R
     follow(subject, rules, schedule, |_, _| {})
 }
 
-/// Follows a schedule from the start and shows every state on the way, with the number of steps that led to it.
+/// Follows a schedule from the start and shows every state on the way, with the number of steps that led to it. Buffers
+/// have room for whatever it asks: their bound is a matter of searching.
 pub(crate) fn follow(
     subject: &Interpreter<'_>,
     rules: Rules,
     schedule: &Schedule,
     mut show: impl FnMut(&State<IrThread>, usize),
 ) -> Result<Trace, ReplayError> {
-    let machine = Machine::new(subject, rules);
+    let machine = Machine::new(subject, Rules { max_buffer: usize::MAX, ..rules });
     let mut state = machine.start();
     let mut recorder = Recorder { subject, stores: Vec::new() };
     let mut events = Vec::with_capacity(schedule.0.len());

@@ -243,16 +243,23 @@ fn a_limit_makes_it_inconclusive_and_says_what_to_do() {
 
 #[test]
 fn a_program_that_never_ends_is_pointed_out() {
-    check("shared x;\nthread t { let r = choose(0..2); assume(r == 2); }\n", &["--memory", "sc"], expect![[r#"
+    check(
+        "shared x;\nthread t { let r = choose(0..2); assume(r == 2); }\n",
+        &["--memory", "sc"],
+        expect![[r#"
         exit code 0
         <stdin>: sc: verified: 3 states, 0 executions, 0 histories, 0 final memories
         note: no execution comes to an end: each goes on for ever, or an `assume` cuts it off
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_race_shows_both_accesses() {
-    check("plain d;\nthread one { d = 1; }\nthread two(i) * 2 { let r = d; }\n", &["--memory", "sc"], expect![[r#"
+    check(
+        "plain d;\nthread one { d = 1; }\nthread two(i) * 2 { let r = d; }\n",
+        &["--memory", "sc"],
+        expect![[r#"
         exit code 1
         <stdin>: sc: violation 1 of 2: data-race: one and two[0] access `d` at the same time
          --> <stdin>:2:14
@@ -284,7 +291,8 @@ fn a_race_shows_both_accesses() {
         schedule: 0.2
         replay:   unthread replay 0.2 - --memory sc
 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

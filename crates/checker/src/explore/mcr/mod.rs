@@ -38,17 +38,20 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
     }
     let combinations = state.seen.iter().filter(|seen| !seen.assumed).count() as u64;
     let (violations, observations) = judge.findings();
+    let stop = state.stop.unwrap_or(StopReason::Exhausted);
     Report {
         program: subject.program().name.clone(),
         memory: options.memory,
         engine: super::Engine::Mcr,
-        stop: state.stop.unwrap_or(StopReason::Exhausted),
+        coverage: (stop == StopReason::Exhausted).then(|| "all executions".to_string()),
+        stop,
         violations,
         observations,
         final_states: state.final_states.into_iter().collect(),
         statistics: Statistics {
             executions: combinations,
             states: 0,
+            redundant: 0,
             steps: state.n_steps,
             histories: Some(combinations),
         },
