@@ -17,7 +17,7 @@ use unthread_checker::schedule::Schedule;
 /// Checks every file under every memory model that was asked for.
 pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
     let mut worst = Outcome::Verified;
-    let asks_a_solver = flags.predict || flags.engine == Engine::Mcr;
+    let asks_a_solver = flags.predict || flags.engine() == Engine::Mcr;
     if flags.dump_smt2.is_some() && !asks_a_solver {
         bail!("`--dump-smt2` needs an engine that asks a solver: `--engine mcr`");
     }
@@ -49,7 +49,7 @@ fn check(
     terminal: &Terminal,
 ) -> anyhow::Result<Outcome> {
     let options = Options {
-        engine: flags.engine,
+        engine: flags.engine(),
         all_violations: flags.all_violations,
         count_histories: flags.histories,
         jobs: flags.jobs.into(),

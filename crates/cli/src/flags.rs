@@ -71,7 +71,16 @@ pub(crate) struct CheckFlags {
     pub(crate) memory: Memories,
     /// How to search
     #[arg(long, default_value = "exhaustive", value_parser = engine())]
-    pub(crate) engine: Engine,
+    engine: Engine,
+    /// For `icb`: the most preemptions of an execution
+    #[arg(long, value_name = "N")]
+    preemptions: Option<u32>,
+    /// For `random` and `pct`: equal seeds give equal executions
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// For `pct`: how many ordering constraints a bug may need
+    #[arg(long, value_name = "N")]
+    depth: Option<u32>,
     /// Set a constant of the program
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
     pub(crate) defines: Vec<(String, i64)>,
@@ -101,6 +110,20 @@ pub(crate) struct CheckFlags {
     pub(crate) dump_smt2: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
+}
+
+impl CheckFlags {
+    /// The engine with its parameters.
+    pub(crate) fn engine(&self) -> Engine {
+        match self.engine {
+            Engine::Icb { preemptions } => Engine::Icb { preemptions: self.preemptions.unwrap_or(preemptions) },
+            Engine::Random { seed } => Engine::Random { seed: self.seed.unwrap_or(seed) },
+            Engine::Pct { seed, depth } => {
+                Engine::Pct { seed: self.seed.unwrap_or(seed), depth: self.depth.unwrap_or(depth) }
+            }
+            engine => engine,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

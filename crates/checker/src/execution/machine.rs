@@ -144,7 +144,7 @@ impl<'s, S: Subject> Machine<'s, S> {
     }
 
     /// Whether the operation waits until the thread's buffer is empty.
-    fn drains(&self, state: &State<S::Thread>, thread: ThreadId, operation: &Operation) -> bool {
+    pub(crate) fn drains(&self, state: &State<S::Thread>, thread: ThreadId, operation: &Operation) -> bool {
         match operation {
             Operation::Read { .. }
             | Operation::Yield

@@ -4,8 +4,11 @@
 //! changes something in every iteration and goes round in circles through different states. It is a livelock if none of the states that can be
 //! reached is an end. Computed backwards from the ends, over all edges of the graph.
 
-use crate::execution::{Interpreter, IrThread, Machine, State};
+use super::findings::Findings;
+use super::visited::Visited;
+use crate::execution::{Interpreter, IrThread, Machine, State, Status};
 use rustc_hash::FxHashSet;
+use std::cmp::Reverse;
 
 /// The edges of a graph of states, and its ends.
 #[derive(Default)]
@@ -23,8 +26,23 @@ impl Edges {
         self.ends.push(at);
     }
 
+    /// A state from which no end can be reached is a livelock. One is enough, as those after it are the same one: the first in
+    /// which as many threads as possible have ended, so that those that are left are the ones that go on. The rows of
+    /// states end with `extra` numbers that are no threads.
+    pub(super) fn look_for_endless_runs(self, visited: &Visited<IrThread>, extra: usize, findings: &mut Findings<'_>) {
+        let threads = |at: u32| visited.row_of(at).len() - 1 - extra;
+        let n_ended = |&at: &u32| {
+            let threads = visited.row_of(at)[1..=threads(at)].iter().map(|&thread| visited.thread(thread));
+            threads.filter(|thread| thread.status == Status::Ended).count()
+        };
+        if let Some(at) = self.without_end(visited.len()).min_by_key(|at| (Reverse(n_ended(at)), *at)) {
+            let state = visited.state(visited.row_of(at), threads(at));
+            findings.judge.endless(&state, || visited.path(at));
+        }
+    }
+
     /// The states from which no end can be reached.
-    pub(super) fn without_end(mut self, n_states: usize) -> impl Iterator<Item = u32> {
+    fn without_end(mut self, n_states: usize) -> impl Iterator<Item = u32> {
         self.edges.sort_unstable_by_key(|edge| edge.1);
         let mut has_end = vec![false; n_states];
         let mut work = self.ends;

@@ -10,17 +10,47 @@ pub enum Engine {
     Exhaustive,
     /// Maximal causality reduction: one execution per combination of thread histories.
     Mcr,
+    /// Optimal dynamic partial order reduction: one execution per trace.
+    Dpor,
+    /// All executions with at most this many preemptions, bound by bound.
+    Icb {
+        /// The last bound.
+        preemptions: u32,
+    },
+    /// Random executions.
+    Random {
+        /// Equal seeds give equal executions.
+        seed: u64,
+    },
+    /// Executions with random priorities, which find a bug of some depth with a known probability.
+    Pct {
+        /// Equal seeds give equal executions.
+        seed: u64,
+        /// How many ordering constraints a bug may need.
+        depth: u32,
+    },
 }
 
 impl Engine {
-    /// All of them.
-    pub const ALL: [Engine; 2] = [Engine::Exhaustive, Engine::Mcr];
+    /// All of them, with the parameters that they have if nobody says.
+    pub const ALL: [Engine; 6] = [
+        Engine::Exhaustive,
+        Engine::Mcr,
+        Engine::Dpor,
+        Engine::Icb { preemptions: 2 },
+        Engine::Random { seed: 0 },
+        Engine::Pct { seed: 0, depth: 3 },
+    ];
 
     /// The name that flags and reports use.
     pub fn name(self) -> &'static str {
         match self {
             Engine::Exhaustive => "exhaustive",
             Engine::Mcr => "mcr",
+            Engine::Dpor => "dpor",
+            Engine::Icb { .. } => "icb",
+            Engine::Random { .. } => "random",
+            Engine::Pct { .. } => "pct",
         }
     }
 
@@ -28,7 +58,7 @@ impl Engine {
     /// runs executions to their end has no use for it, beyond what a schedule can write down.
     pub(super) fn adapt(self, options: &Options) -> Options {
         let mut options = options.clone();
-        if self != Engine::Exhaustive {
+        if !matches!(self, Engine::Exhaustive | Engine::Icb { .. }) {
             options.rules = options.rules.unbounded();
         }
         options
@@ -39,6 +69,12 @@ impl Engine {
         match self {
             Engine::Exhaustive => "every reachable state, once",
             Engine::Mcr => "maximal causality reduction: one execution per combination of thread histories",
+            Engine::Dpor => "optimal partial order reduction: one execution per trace",
+            Engine::Icb { .. } => "all executions with few preemptions, bound by bound",
+            Engine::Random { .. } => "random executions; verifies nothing",
+            Engine::Pct { .. } => {
+                "executions with random priorities: finds bugs with a known probability, verifies nothing"
+            }
         }
     }
 }

@@ -2,16 +2,32 @@
 //!
 //! Engines know nothing of clocks, files or terminals. A [`Watch`] is asked now and then whether to go on.
 
+mod data_races;
+pub mod dpor;
 mod endless;
 mod engine;
 pub mod exhaustive;
+mod findings;
+mod footprint;
+mod gate;
+mod happens_before;
 pub mod histories;
+pub mod icb;
 mod judge;
 pub mod mcr;
 mod moves;
+mod observe;
+pub mod pct;
+mod process;
+pub mod random;
 mod replay;
+mod reversal;
+mod rewind;
+mod rows;
 mod runner;
+mod sampling;
 mod visited;
+mod wakeup_tree;
 
 pub use engine::Engine;
 pub use replay::{Replay, replay};
@@ -126,6 +142,10 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
     let report = match options.engine {
         Engine::Exhaustive => exhaustive::check(&subject, options, watch),
         Engine::Mcr => mcr::check(&subject, options, watch),
+        Engine::Dpor => dpor::check(&subject, options, watch),
+        Engine::Icb { preemptions } => icb::check(&subject, preemptions, options, watch),
+        Engine::Random { seed } => random::check(&subject, seed, options, watch),
+        Engine::Pct { seed, depth } => pct::check(&subject, seed, depth, options, watch),
     };
     confirmed(&subject, options, report)
 }

@@ -26,6 +26,8 @@ pub struct Report {
     pub engine: Engine,
     /// Why the search ended.
     pub stop: StopReason,
+    /// What was covered, as far as that can be said.
+    pub coverage: Option<String>,
     /// What is wrong, in the order in which it was found; each has been replayed.
     pub violations: Vec<Violation>,
     /// Answers to the program's `exists` conditions.
@@ -56,6 +58,8 @@ pub enum StopReason {
     Violation,
     /// As many executions as allowed.
     ExecutionLimit,
+    /// All executions with as many preemptions as allowed.
+    PreemptionLimit,
     /// As many states as allowed or as can be stored.
     StateLimit,
     /// As long as allowed.
@@ -147,6 +151,8 @@ pub struct Statistics {
     pub executions: u64,
     /// Distinct states.
     pub states: u64,
+    /// Executions that were begun and given up, because others cover them.
+    pub redundant: u64,
     /// Steps taken.
     pub steps: u64,
     /// Distinct combinations of complete thread histories, where they were counted.
@@ -257,6 +263,7 @@ impl StopReason {
             StopReason::Exhausted => "exhausted",
             StopReason::Violation => "violation",
             StopReason::ExecutionLimit => "execution-limit",
+            StopReason::PreemptionLimit => "preemption-limit",
             StopReason::StateLimit => "state-limit",
             StopReason::TimeLimit => "time-limit",
             StopReason::EventLimit => "event-limit",

@@ -97,6 +97,9 @@ impl Text<'_> {
             let shown: Vec<_> = std::iter::once(store).chain(around).collect();
             text += &(places(&self.program.source, &shown, self.style) + "\n");
         }
+        if let Some(coverage) = &report.coverage {
+            text += &format!("{} {coverage}\n", self.style.paint(Tone::Heading, "covered:"));
+        }
         text + &format!("{} {advice}\n", self.style.paint(Tone::Heading, "help:"))
     }
 
@@ -203,6 +206,9 @@ pub fn why_stopped(stop: &StopReason, done: &Statistics, rules: Rules) -> (Strin
             format!("the limit of {} was met", plural(done.executions, "execution", "executions")),
             raise("--max-executions"),
         ),
+        StopReason::PreemptionLimit => {
+            ("executions with more preemptions were left out".into(), raise("--preemptions"))
+        }
         StopReason::StateLimit => ("the limit on states was met".into(), raise("--max-states")),
         StopReason::TimeLimit => ("the time was up".into(), raise("--max-time")),
         StopReason::EventLimit => ("some executions are longer than allowed".into(), raise("--max-events")),

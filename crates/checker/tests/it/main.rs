@@ -2,7 +2,9 @@
 
 mod agreement;
 mod axiomatic;
+mod bounded;
 mod corpus;
+mod dpor;
 mod engines;
 mod fuzz;
 mod language;

@@ -21,6 +21,7 @@ struct Row {
     program: String,
     defines: BTreeMap<String, i64>,
     memory: MemoryModel,
+    traces: u64,
     values: u64,
     finals: u64,
     violation: bool,
@@ -49,6 +50,20 @@ fn mcr_runs_each_combination_of_an_independent_count_once() {
         assert_eq!(report.stop, StopReason::Exhausted, "{}", row.line);
         let counted = (row.values, row.finals, row.violation);
         let is = (report.statistics.executions, report.final_memories() as u64, !report.violations.is_empty());
+        assert_eq!(is, counted, "{}", row.line);
+    }
+}
+
+#[test]
+fn dpor_runs_each_trace_of_an_independent_count_once() {
+    for row in rows() {
+        let options = Options { all_violations: true, engine: Engine::Dpor, ..Options::new(row.memory) };
+        let report = check(&program(&row), &options, &Unwatched);
+        assert_eq!(report.stop, StopReason::Exhausted, "{}", row.line);
+        let counted = (row.traces, 0, row.finals, row.violation);
+        let done = report.statistics;
+        let finals = report.final_memories() as u64;
+        let is = (done.executions, done.redundant, finals, !report.violations.is_empty());
         assert_eq!(is, counted, "{}", row.line);
     }
 }
@@ -82,6 +97,7 @@ fn row(line: &str) -> Row {
         program: fields[0].to_string(),
         defines,
         memory: fields[3].parse().expect("a memory model"),
+        traces: count(4),
         values: count(6),
         finals: count(7),
         violation: number(8) == 1,

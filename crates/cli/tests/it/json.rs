@@ -28,6 +28,7 @@ fn a_violation_has_its_place_and_its_steps() {
     let object = &objects("shared x;\nthread t {\n    x = 1;\n    assert(x == 0, \"so\");\n}\n", &[])[0];
     expect![[r#"
         {
+          "coverage": null,
           "engine": "exhaustive",
           "executions": 0,
           "file": "<stdin>",
@@ -124,6 +125,7 @@ fn an_exhausted_search_has_its_counts() {
     let object = &objects(program, &["--memory", "sc"])[0];
     expect![[r#"
         {
+          "coverage": "all executions",
           "engine": "exhaustive",
           "executions": 2,
           "file": "<stdin>",

@@ -58,17 +58,20 @@ pub fn predict(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) 
 fn report(subject: &Interpreter<'_>, options: &Options, state: State, mut judge: Judge<'_>) -> Report {
     let combinations = state.seen.iter().filter(|seen| !seen.assumed).count() as u64;
     let (violations, observations) = judge.findings();
+    let stop = state.stop.unwrap_or(StopReason::Exhausted);
     Report {
         program: subject.program().name.clone(),
         memory: options.memory,
         engine: super::Engine::Mcr,
-        stop: state.stop.unwrap_or(StopReason::Exhausted),
+        coverage: (stop == StopReason::Exhausted).then(|| "all executions".to_string()),
+        stop,
         violations,
         observations,
         final_states: state.final_states.into_iter().collect(),
         statistics: Statistics {
             executions: combinations,
             states: 0,
+            redundant: 0,
             steps: state.n_steps,
             histories: Some(combinations),
             solver: Some(state.solver),

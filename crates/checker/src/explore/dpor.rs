@@ -1,0 +1,339 @@
+//! Engine `dpor`: one execution for each trace, under SC, TSO and PSO.
+//!
+//! Optimal dynamic partial order reduction with wakeup trees and sleep sets (Abdulla, Aronis, Jonsson, Sagonas, POPL 2014 and
+//! JACM 2017), over the machine's own steps. Stores on their way are processes of their own, as in *Stateless model checking for TSO and PSO*
+//! (Abdulla and others, TACAS 2015), whose chronological traces are what makes this exact: the order of a read and the
+//! arrival of the store that it sees from its own buffer is not part of a trace. So two executions are equivalent iff
+//! they agree on program order, reads-from and coherence (Shasha and Snir), all linearisations of the happens-before
+//! order are executions of the machine, and each class is explored once.
+//!
+//! Two things differ from the papers. Independence is judged by what steps did, not by what they might have done: a failed compare-exchange is a
+//! read. And operations that can be disabled (locks, waits, spinning) race with the event
+//! whose removal would make them possible, not just with the last one that they conflict with (`gate.rs`); those that are
+//! still disabled in the end do, too.
+
+use super::data_races::DataRaces;
+use super::findings::Findings;
+use super::footprint::{Footprint, Objects};
+use super::gate::Gate;
+use super::happens_before::Order;
+use super::observe::{observe, performed};
+use super::process::{Label, Processes};
+use super::reversal::Reversal;
+use super::rewind::Rewindable;
+use super::wakeup_tree::{Forest, Tree};
+use super::{Options, Watch};
+use crate::execution::{Interpreter, Machine, Status, Subject, ThreadId};
+use crate::report::{Report, StopReason};
+use crate::schedule::{Action, Step};
+
+/// How often the watch is asked, in executions.
+const LOOK_EVERY: u64 = 1024;
+
+/// The length of an execution that is taken to be endless, unless the user says less.
+const MOST_EVENTS: u64 = 10_000;
+
+/// Explores every trace and reports.
+pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
+    let machine = Machine::new(subject, options.rules);
+    let mut search = Search::new(subject, &machine, options);
+    let stop = search.run(watch);
+    search.findings.report(stop)
+}
+
+struct Search<'a> {
+    machine: &'a Machine<'a, Interpreter<'a>>,
+    findings: Findings<'a>,
+    processes: Processes,
+    objects: Objects,
+    running: Rewindable<'a>,
+    order: Order,
+    forest: Forest,
+    /// One for each event of the present execution, and one for its end.
+    nodes: Vec<Node>,
+    data_races: Option<DataRaces>,
+    steps: Vec<Step>,
+    /// Ends that were come to, of whatever kind.
+    ends: u64,
+}
+
+/// Where the search stands before an event.
+struct Node {
+    /// Steps that were explored from here or from an earlier node, and that nothing since conflicts with.
+    sleep: Vec<Asleep>,
+    /// What is still to be explored from here.
+    tree: Tree,
+}
+
+struct Asleep {
+    label: Label,
+    footprint: Footprint,
+}
+
+/// What to do at a node.
+enum Next {
+    Take {
+        step: Step,
+        label: Label,
+        tree: Tree,
+    },
+    /// Nothing is possible.
+    End,
+    /// Everything that is possible has been covered.
+    Redundant,
+}
+
+impl<'a> Search<'a> {
+    fn new(subject: &'a Interpreter<'a>, machine: &'a Machine<'a, Interpreter<'a>>, options: &'a Options) -> Self {
+        let program = subject.program();
+        let findings = Findings::new(subject, options);
+        let data_races = findings.judge.looks_for_races().then(DataRaces::default);
+        Search {
+            machine,
+            findings,
+            processes: Processes::default(),
+            objects: Objects::new(program.cells.len(), program.locks.len(), program.condvars.len()),
+            running: Rewindable::new(machine),
+            order: Order::new(subject.initial_cells()),
+            forest: Forest::default(),
+            nodes: vec![Node { sleep: Vec::new(), tree: Tree::EMPTY }],
+            data_races,
+            steps: Vec::new(),
+            ends: 0,
+        }
+    }
+
+    fn run(&mut self, watch: &dyn Watch) -> StopReason {
+        loop {
+            match self.next() {
+                Ok(Next::Take { step, label, tree }) => self.take(step, label, tree),
+                Ok(Next::End) => {
+                    self.end();
+                    if !self.backtrack() {
+                        return self.findings.exhausted();
+                    }
+                }
+                Ok(Next::Redundant) => {
+                    self.findings.statistics.redundant += 1;
+                    self.reverse_races();
+                    if !self.backtrack() {
+                        return self.findings.exhausted();
+                    }
+                }
+                Err(why) => return StopReason::Failed(why),
+            }
+            if let Some(stop) = self.findings.stop() {
+                return stop;
+            }
+            if self.ends == LOOK_EVERY {
+                self.ends = 0;
+                if let Some(stop) = self.findings.look(0, watch) {
+                    return stop;
+                }
+            }
+        }
+    }
+
+    /// Decides what to do at the present node.
+    fn next(&mut self) -> Result<Next, String> {
+        let node = self.nodes.last_mut().expect("there is a node for every state");
+        if self.order.len() as u64 >= self.findings.options.limits.events.min(MOST_EVENTS) {
+            self.findings.incomplete = Some(StopReason::EventLimit);
+            return Ok(Next::Redundant);
+        }
+        if let Some((label, tree)) = self.forest.take_first(&mut node.tree) {
+            return match self.step_of(label) {
+                Some(step) => Ok(Next::Take { step, label, tree }),
+                // It may have come too early for a full buffer.
+                None if self.findings.incomplete.is_some() => Ok(Next::Redundant),
+                None => Err(self.impossible(label)),
+            };
+        }
+        Ok(self.any_step())
+    }
+
+    fn impossible(&self, label: Label) -> String {
+        let process = self.processes.get(label.process);
+        format!("a step of {process:?} was expected to be possible after {:?}", self.running.path)
+    }
+
+    /// A possible step with this label.
+    fn step_of(&mut self, label: Label) -> Option<Step> {
+        let state = &self.running.state;
+        let step = self.processes.step(state, label, |thread| self.machine.subject.operation(thread))?;
+        self.steps.clear();
+        match step.action {
+            Action::Flush(at) => {
+                let buffer = &state.threads[step.thread.index()].buffer;
+                buffer.flushable(&self.machine.rules).any(|place| place == at as usize).then_some(step)
+            }
+            _ => {
+                self.machine.operation_steps(state, step.thread, &mut self.steps);
+                let is_it = |&&possible: &&Step| possible == step || label.choice.is_none();
+                self.steps.iter().find(is_it).copied()
+            }
+        }
+    }
+
+    /// Some step that is possible and does not sleep. Stores arrive as soon as they can, and a thread runs as long as it can.
+    fn any_step(&mut self) -> Next {
+        let state = &self.running.state;
+        let n_threads = state.threads.len();
+        let current = self.running.path.last().map_or(0, |step| step.thread.index());
+        let mut possible = false;
+        for index in (0..n_threads).map(|offset| (current + offset) % n_threads) {
+            let thread = ThreadId(index as u16);
+            self.steps.clear();
+            let flushes = state.threads[index].buffer.flushable(&self.machine.rules);
+            self.steps.extend(flushes.map(|at| Step { thread, action: Action::Flush(at as u8) }));
+            self.machine.operation_steps(state, thread, &mut self.steps);
+            possible |= !self.steps.is_empty();
+            for &step in &self.steps {
+                let operation = match step.action {
+                    Action::Choose(_) => Some(self.machine.subject.operation(&state.threads[index].local)),
+                    _ => None,
+                };
+                let label = self.processes.label(state, self.machine.rules.buffers, step, operation.as_ref());
+                let sleep = &self.nodes.last().expect("there is a node for every state").sleep;
+                if !sleep.iter().any(|asleep| asleep.label == label) {
+                    return Next::Take { step, label: Label { choice: None, ..label }, tree: Tree::EMPTY };
+                }
+            }
+        }
+        if possible { Next::Redundant } else { Next::End }
+    }
+
+    /// Takes a step. If it makes a choice that was not asked for, the other choices become branches.
+    fn take(&mut self, step: Step, asked: Label, tree: Tree) {
+        self.findings.statistics.steps += 1;
+        let state = &self.running.state;
+        let thread = &state.threads[step.thread.index()];
+        let operation = match step.action {
+            Action::Flush(_) => None,
+            _ => Some(self.machine.subject.operation(&thread.local)),
+        };
+        let buffers = self.machine.rules.buffers;
+        let label = self.processes.label(state, buffers, step, operation.as_ref());
+        let mut others = Vec::new();
+        if label.choice.is_some() && asked.choice.is_none() {
+            self.steps.clear();
+            self.machine.operation_steps(state, step.thread, &mut self.steps);
+            for &other in self.steps.iter().filter(|&&other| other != step) {
+                others.push(self.processes.label(state, buffers, other, operation.as_ref()));
+            }
+        }
+        let mut taken = observe(self.machine, &mut self.objects, &self.order, state, step, label, operation.as_ref());
+        if thread.buffer.entries().len() >= self.machine.rules.max_buffer {
+            self.findings.met_buffer_bound(thread);
+        }
+        let done = self.running.take(step, operation.as_ref());
+        performed(&mut taken, &done);
+        if let Some(failure) = &done.failure {
+            let path = || self.running.path.clone();
+            self.findings.judge.failed(self.running.thread_before(), step, failure, path);
+        }
+        let node = self.nodes.last_mut().expect("there is a node for every state");
+        for other in others.into_iter().rev().filter(|other| !node.sleep.iter().any(|asleep| asleep.label == *other)) {
+            self.forest.add_first(&mut node.tree, other, taken.footprint.clone());
+        }
+        let sleep = still_asleep(&node.sleep, &taken, &self.processes);
+        self.order.push(&self.processes, self.objects.len(), taken);
+        self.nodes.push(Node { sleep, tree });
+        if let Some(data_races) = &mut self.data_races {
+            let before = self.running.thread_before();
+            data_races.note(&self.order, self.findings.subject, before, done.operation.as_ref(), step);
+            data_races.look(&self.order, &self.processes, self.machine, &mut self.findings.judge);
+        }
+    }
+
+    /// Nothing is possible any more.
+    fn end(&mut self) {
+        self.ends += 1;
+        let running = &self.running;
+        self.findings.ended(self.machine, &running.state, || running.path.clone());
+        self.reverse_races();
+        self.reverse_pending_races();
+    }
+
+    fn reverse_races(&mut self) {
+        for second in 0..self.order.len() {
+            for first in self.order.races_of(second) {
+                let mut reversal = Reversal::of_events(&self.order, &self.processes, first, second);
+                self.nodes[first].wake(&mut self.forest, &mut reversal);
+            }
+        }
+    }
+
+    /// Threads that could not go on might have, had others done something else.
+    fn reverse_pending_races(&mut self) {
+        for index in 0..self.running.state.threads.len() {
+            let state = &self.running.state;
+            let thread = &state.threads[index];
+            if thread.status != Status::Running {
+                continue;
+            }
+            let operation = self.machine.subject.operation(&thread.local);
+            let step = Step { thread: ThreadId(index as u16), action: Action::Run };
+            let label = self.processes.label(state, self.machine.rules.buffers, step, Some(&operation));
+            let pending = observe(self.machine, &mut self.objects, &self.order, state, step, label, Some(&operation));
+            if let Some(data_races) = &mut self.data_races {
+                data_races.note_pending(&self.order, self.findings.subject, thread, &operation);
+                data_races.look_at_pending(&self.order, &self.processes, label, self.machine, &mut self.findings.judge);
+            }
+            if matches!(pending.gate, Gate::Open) {
+                continue;
+            }
+            let past = self.order.past_of(&self.processes, &pending);
+            for first in self.order.gated_races(&past, &pending) {
+                let first = first as usize;
+                let mut reversal = Reversal::of_pending(&self.order, &self.processes, first, &pending, &past);
+                self.nodes[first].wake(&mut self.forest, &mut reversal);
+            }
+        }
+    }
+
+    /// Goes back to the last node that has something left to explore.
+    fn backtrack(&mut self) -> bool {
+        loop {
+            self.nodes.pop();
+            let Some(event) = self.order.pop() else { return false };
+            self.running.undo();
+            if let Some(data_races) = &mut self.data_races {
+                data_races.undo(self.order.len());
+            }
+            let node = self.nodes.last_mut().expect("there is a node for every event");
+            node.sleep.push(Asleep { label: event.label, footprint: event.footprint });
+            if node.tree != Tree::EMPTY {
+                return true;
+            }
+        }
+    }
+}
+
+impl Node {
+    /// Adds a reversed race to what is to be explored from here, unless that is covered.
+    fn wake(&mut self, forest: &mut Forest, reversal: &mut Reversal<'_>) {
+        if !self.sleep.iter().any(|asleep| reversal.can_begin_with(asleep.label, &asleep.footprint)) {
+            forest.insert(&mut self.tree, reversal);
+        }
+    }
+}
+
+/// What still sleeps after a step: all that the step does not conflict with.
+fn still_asleep(sleep: &[Asleep], taken: &super::happens_before::Taken, processes: &Processes) -> Vec<Asleep> {
+    let mut left = Vec::new();
+    for asleep in sleep {
+        let process = asleep.label.process;
+        if process == taken.label.process {
+            continue;
+        }
+        let mut footprint = asleep.footprint.clone();
+        if taken.flushed.is_some() && processes.get(process).thread == taken.thread {
+            footprint.own_store_arrived(&taken.footprint);
+        } else if footprint.conflicts(&taken.footprint) {
+            continue;
+        }
+        left.push(Asleep { label: asleep.label, footprint });
+    }
+    left
+}

@@ -1,0 +1,115 @@
+//! What a search has found and done so far, whatever its engine: the place of limits, statistics and verdicts.
+
+use super::judge::Judge;
+use super::{Options, Progress, Watch};
+use crate::execution::{Interpreter, IrThread, Machine, State, Stuck, ThreadState};
+use crate::report::{FinalState, Report, Statistics, StopReason};
+use crate::schedule::Step;
+use std::collections::BTreeSet;
+
+/// Findings and counts.
+pub(super) struct Findings<'a> {
+    pub(super) subject: &'a Interpreter<'a>,
+    pub(super) options: &'a Options,
+    pub(super) judge: Judge<'a>,
+    final_states: BTreeSet<FinalState>,
+    pub(super) statistics: Statistics,
+    /// What was covered, where that is neither everything nor nothing.
+    pub(super) coverage: Option<String>,
+    /// A bound was met: what was found stands, but not everything was covered.
+    pub(super) incomplete: Option<StopReason>,
+}
+
+impl<'a> Findings<'a> {
+    pub(super) fn new(subject: &'a Interpreter<'a>, options: &'a Options) -> Findings<'a> {
+        Findings {
+            subject,
+            options,
+            judge: Judge::new(subject, options.rules),
+            final_states: BTreeSet::new(),
+            statistics: Statistics::default(),
+            coverage: None,
+            incomplete: None,
+        }
+    }
+
+    /// Nothing can happen any more. Gives `false` if an assumption did not hold: nobody is interested in that.
+    pub(super) fn ended(
+        &mut self,
+        machine: &Machine<'a, Interpreter<'a>>,
+        state: &State<IrThread>,
+        path: impl Fn() -> Vec<Step>,
+    ) -> bool {
+        let stuck = machine.stuck(state);
+        if stuck == Stuck::Assumed {
+            return false;
+        }
+        self.statistics.executions += 1;
+        if stuck == Stuck::Finished {
+            let final_state = FinalState::of(self.subject, state);
+            if !self.final_states.contains(&final_state) {
+                self.judge.finished(&final_state, path);
+                self.final_states.insert(final_state);
+            }
+        } else {
+            self.judge.stuck(state, &stuck, path);
+        }
+        true
+    }
+
+    /// Why to stop now, if there is a reason.
+    pub(super) fn stop(&self) -> Option<StopReason> {
+        let limits = &self.options.limits;
+        if !self.options.all_violations && self.judge.has_violation() {
+            Some(StopReason::Violation)
+        } else if self.statistics.executions >= limits.executions {
+            Some(StopReason::ExecutionLimit)
+        } else if self.statistics.states > limits.states {
+            Some(StopReason::StateLimit)
+        } else {
+            None
+        }
+    }
+
+    /// Asks the watch whether to stop.
+    pub(super) fn look(&self, waiting: u64, watch: &dyn Watch) -> Option<StopReason> {
+        let Statistics { states, executions, .. } = self.statistics;
+        watch.look(&Progress { states, waiting, executions })
+    }
+
+    /// A thread would store, but for the bound on its buffer: what it would have led to is not covered.
+    pub(super) fn met_buffer_bound(&mut self, thread: &ThreadState<IrThread>) {
+        if self.incomplete.is_none() {
+            let (store, around) = (self.subject.span(&thread.local), self.subject.loop_span(&thread.local));
+            self.incomplete = Some(StopReason::BufferLimit { store, around });
+        }
+    }
+
+    /// The reason for the end of a search that has nothing left to do.
+    pub(super) fn exhausted(&mut self) -> StopReason {
+        match self.incomplete.take() {
+            _ if !self.options.all_violations && self.judge.has_violation() => StopReason::Violation,
+            Some(bound) => bound,
+            None => StopReason::Exhausted,
+        }
+    }
+
+    /// The report.
+    pub(super) fn report(mut self, stop: StopReason) -> Report {
+        let (violations, observations) = self.judge.findings();
+        Report {
+            program: self.subject.program().name.clone(),
+            memory: self.options.memory,
+            engine: self.options.engine,
+            coverage: match stop {
+                StopReason::Exhausted => Some("all executions".to_string()),
+                _ => self.coverage,
+            },
+            stop,
+            violations,
+            observations,
+            final_states: self.final_states.into_iter().collect(),
+            statistics: self.statistics,
+        }
+    }
+}

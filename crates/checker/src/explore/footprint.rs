@@ -1,0 +1,169 @@
+//! Footprints: what a step touches, and so which steps depend on one another.
+//!
+//! Two steps of different processes conflict iff their order can be told from the trace of Shasha and Snir (program order,
+//! reads-from, coherence). A store on its way is nobody's business: it touches its cell when it reaches memory. A
+//! read that sees its own thread's store touches nothing as long as that store waits, and after that only depends on
+//! the stores that follow it in memory.
+
+use crate::execution::ThreadKey;
+use crate::program::Loc;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// A thing that steps can touch, by number.
+pub(super) type Object = u32;
+
+/// One thing that a step touches, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    pub(super) object: Object,
+    pub(super) mode: Mode,
+}
+
+/// How a step touches an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Sees what was there.
+    Read,
+    /// Sees the newest store of its own thread, with this many of the thread's stores to the cell still on their way.
+    Own(u8),
+    /// Changes it in a way that does not depend on other sharers: a shared lock.
+    Share,
+    /// Changes it.
+    Write,
+}
+
+/// All that a step touches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Footprint {
+    pub(super) accesses: SmallVec<[Access; 2]>,
+    /// Objects modulo 64: disjoint masks are disjoint footprints.
+    mask: u64,
+}
+
+/// Numbers for objects.
+pub(super) struct Objects {
+    cells: u32,
+    locks: u32,
+    fixed: u32,
+    others: FxHashMap<(u8, u64), Object>,
+}
+
+impl Mode {
+    fn strength(self) -> u8 {
+        match self {
+            Mode::Own(_) => 0,
+            Mode::Read => 1,
+            Mode::Share => 2,
+            Mode::Write => 3,
+        }
+    }
+
+    /// Whether the order of two steps that touch the same object so can be told.
+    pub(super) fn conflicts(self, other: Mode) -> bool {
+        match (self, other) {
+            (Mode::Write, Mode::Own(waiting)) | (Mode::Own(waiting), Mode::Write) => waiting == 0,
+            (Mode::Write, _) | (_, Mode::Write) => true,
+            (Mode::Share, Mode::Read) | (Mode::Read, Mode::Share) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Footprint {
+    /// Adds an access. What touches an object in several ways touches it in the strongest of them.
+    pub(super) fn add(&mut self, object: Object, mode: Mode) {
+        self.mask |= 1 << (object % 64);
+        match self.accesses.iter_mut().find(|access| access.object == object) {
+            Some(access) if mode.strength() > access.mode.strength() => access.mode = mode,
+            Some(_) => {}
+            None => self.accesses.push(Access { object, mode }),
+        }
+    }
+
+    /// Whether the order of two steps can be told.
+    pub(super) fn conflicts(&self, other: &Footprint) -> bool {
+        self.mask & other.mask != 0
+            && self
+                .accesses
+                .iter()
+                .any(|a| other.accesses.iter().any(|b| a.object == b.object && a.mode.conflicts(b.mode)))
+    }
+
+    /// A store of the step's own thread, with this footprint, has reached memory before the step.
+    pub(super) fn own_store_arrived(&mut self, arrival: &Footprint) {
+        self.count_own(arrival, |waiting| waiting.saturating_sub(1));
+    }
+
+    /// A store of the step's own thread, with this footprint, has not reached memory yet.
+    pub(super) fn own_store_missing(&mut self, arrival: &Footprint) {
+        self.count_own(arrival, |waiting| waiting.saturating_add(1));
+    }
+
+    fn count_own(&mut self, arrival: &Footprint, count: impl Fn(u8) -> u8) {
+        for access in &mut self.accesses {
+            if let Mode::Own(waiting) = &mut access.mode
+                && arrival.mode(access.object) == Some(Mode::Write)
+            {
+                *waiting = count(*waiting);
+            }
+        }
+    }
+
+    /// Touches an object in another way than before.
+    pub(super) fn set(&mut self, object: Object, mode: Mode) {
+        for access in self.accesses.iter_mut().filter(|access| access.object == object) {
+            access.mode = mode;
+        }
+    }
+
+    /// Whether the step sees a store of its own thread.
+    pub(super) fn sees_own(&self) -> bool {
+        self.accesses.iter().any(|access| matches!(access.mode, Mode::Own(_)))
+    }
+
+    /// How the step touches an object.
+    pub(super) fn mode(&self, object: Object) -> Option<Mode> {
+        self.accesses.iter().find(|access| access.object == object).map(|access| access.mode)
+    }
+}
+
+impl Objects {
+    pub(super) fn new(cells: usize, locks: usize, condvars: usize) -> Objects {
+        let (cells, locks) = (cells as u32, locks as u32);
+        Objects { cells, locks, fixed: cells + locks + condvars as u32, others: FxHashMap::default() }
+    }
+
+    /// How many objects have numbers.
+    pub(super) fn len(&self) -> usize {
+        self.fixed as usize + self.others.len()
+    }
+
+    pub(super) fn cell(&mut self, loc: Loc) -> Object {
+        match loc.as_global() {
+            Some(index) if (index as u32) < self.cells => index as u32,
+            _ => self.other(0, loc.pointer() as u64),
+        }
+    }
+
+    pub(super) fn block(&mut self, block: Loc) -> Object {
+        self.other(1, block.pointer() as u64)
+    }
+
+    pub(super) fn thread(&mut self, ThreadKey(key): ThreadKey) -> Object {
+        self.other(2, key)
+    }
+
+    pub(super) fn lock(&self, lock: u32) -> Object {
+        self.cells + lock
+    }
+
+    pub(super) fn condvar(&self, condvar: u32) -> Object {
+        self.cells + self.locks + condvar
+    }
+
+    fn other(&mut self, kind: u8, number: u64) -> Object {
+        let next = self.len() as u32;
+        *self.others.entry((kind, number)).or_insert(next)
+    }
+}

@@ -1,0 +1,225 @@
+//! What a step of a machine means for the order of an execution: what it touches, waits for, and brings about.
+
+use super::footprint::{Footprint, Mode, Objects};
+use super::gate::{Awaited, Gate};
+use super::happens_before::{Order, Outcome, Taken};
+use super::process::Label;
+use crate::execution::{Buffers, Interpreter, IrThread, Machine, Operation, Performed, State, Subject, ThreadId};
+use crate::program::{Loc, LockMode, Ordering};
+use crate::schedule::{Action, Step};
+use smallvec::SmallVec;
+
+/// Looks at a step before it is taken. An operation that may fail to write or to lock is taken to succeed, until [`performed`]
+/// says what came of it.
+pub(super) fn observe(
+    machine: &Machine<'_, Interpreter<'_>>,
+    objects: &mut Objects,
+    order: &Order,
+    state: &State<IrThread>,
+    step: Step,
+    label: Label,
+    operation: Option<&Operation>,
+) -> Taken {
+    let thread = &state.threads[step.thread.index()];
+    let mut taken = Taken {
+        label,
+        thread: thread.key,
+        footprint: Footprint::default(),
+        value: 0,
+        stored: None,
+        flushed: None,
+        drains: false,
+        joins_all: false,
+        barrier: false,
+        holds: 0,
+        forks: None,
+        notified: SmallVec::new(),
+        gate: Gate::Open,
+        outcome: Outcome::Fixed,
+    };
+    match operation {
+        None => {
+            let Action::Flush(at) = step.action else { return taken };
+            let entry = &thread.buffer.entries()[at as usize];
+            taken.flushed = Some(at);
+            taken.value = entry.value;
+            touch(&mut taken.footprint, objects, entry.loc, Mode::Write);
+        }
+        Some(operation) => {
+            taken.drains = machine.drains(state, step.thread, operation);
+            let mut observer = Observer { machine, objects, order, state, thread: step.thread, taken: &mut taken };
+            observer.guard();
+            observer.operation(operation, step);
+        }
+    }
+    taken
+}
+
+/// Completes what was observed with what came of the step.
+pub(super) fn performed(taken: &mut Taken, performed: &Performed) {
+    if let Some((_, value)) = performed.written {
+        taken.value = value;
+    }
+    if performed.failure.is_some() {
+        taken.holds = 0;
+    }
+    match taken.outcome {
+        Outcome::Exchange(_, cell, _) if performed.written.is_none() => taken.footprint.set(cell, Mode::Read),
+        Outcome::TryLock(lock, _) if performed.result == 0 => {
+            taken.holds = 0;
+            taken.footprint.set(lock, Mode::Read);
+        }
+        _ => {}
+    }
+}
+
+/// A cell; and its block, which must not have been freed.
+fn touch(footprint: &mut Footprint, objects: &mut Objects, loc: Loc, mode: Mode) {
+    footprint.add(objects.cell(loc), mode);
+    alive(footprint, objects, loc);
+}
+
+fn alive(footprint: &mut Footprint, objects: &mut Objects, loc: Loc) {
+    if let Some(block) = loc.block() {
+        footprint.add(objects.block(block), Mode::Read);
+    }
+}
+
+struct Observer<'a, 'm> {
+    machine: &'a Machine<'m, Interpreter<'m>>,
+    objects: &'a mut Objects,
+    order: &'a Order,
+    state: &'a State<IrThread>,
+    thread: ThreadId,
+    taken: &'a mut Taken,
+}
+
+impl Observer<'_, '_> {
+    /// A thread that spins goes on when one of the cells that it read has changed.
+    fn guard(&mut self) {
+        let awaiting = self.machine.subject.awaiting(&self.state.threads[self.thread.index()].local);
+        if awaiting.is_empty() {
+            return;
+        }
+        let mut cells = Vec::new();
+        for &(loc, value) in awaiting {
+            let mode = self.read(loc);
+            touch(&mut self.taken.footprint, self.objects, loc, mode);
+            let block = loc.block().map(|block| self.objects.block(block));
+            cells.push(Awaited { loc, cell: self.objects.cell(loc), block, value });
+        }
+        self.taken.gate = Gate::Changed(cells);
+    }
+
+    /// How the thread reads a cell: from memory, or a store of its own.
+    fn read(&mut self, loc: Loc) -> Mode {
+        if self.machine.rules.buffers == Buffers::None {
+            return Mode::Read;
+        }
+        let thread = &self.state.threads[self.thread.index()];
+        let waiting = thread.buffer.entries().iter().filter(|entry| entry.loc == loc).count();
+        let cell = self.objects.cell(loc);
+        let newest = self.order.chain(cell).find(|touch| touch.1 == Mode::Write);
+        match newest {
+            _ if waiting > 0 => Mode::Own(waiting as u8),
+            Some((at, _)) if self.order.events[at].thread == thread.key => Mode::Own(0),
+            _ => Mode::Read,
+        }
+    }
+
+    fn operation(&mut self, operation: &Operation, step: Step) {
+        match *operation {
+            Operation::Read { loc, .. } => {
+                let mode = self.read(loc);
+                touch(&mut self.taken.footprint, self.objects, loc, mode);
+            }
+            Operation::Write { loc, value, ordering, .. } => self.write(loc, value, ordering),
+            Operation::Rmw { loc, .. } => touch(&mut self.taken.footprint, self.objects, loc, Mode::Write),
+            Operation::Cas { loc, expected, .. } => {
+                touch(&mut self.taken.footprint, self.objects, loc, Mode::Write);
+                self.taken.outcome = Outcome::Exchange(loc, self.objects.cell(loc), expected);
+            }
+            Operation::Fence { ordering } => {
+                self.taken.barrier = matches!(ordering, Ordering::Release | Ordering::AcqRel);
+            }
+            Operation::Fork { child } => {
+                self.taken.forks = Some(child);
+                self.taken.footprint.add(self.objects.thread(child), Mode::Write);
+            }
+            Operation::Join { thread } => {
+                let object = self.objects.thread(thread);
+                self.taken.footprint.add(object, Mode::Read);
+                self.taken.gate = Gate::Ended(thread, object);
+            }
+            Operation::JoinAll => self.taken.joins_all = true,
+            Operation::End => {
+                let object = self.objects.thread(self.taken.thread);
+                self.taken.footprint.add(object, Mode::Write);
+            }
+            Operation::Free { block } => self.taken.footprint.add(self.objects.block(block), Mode::Write),
+            Operation::Yield | Operation::Choose { .. } | Operation::Fail(_) | Operation::Stop => {}
+            ref other => self.lock_operation(other, step),
+        }
+    }
+
+    fn write(&mut self, loc: Loc, value: i64, ordering: Ordering) {
+        self.taken.value = value;
+        let buffered = self.machine.rules.buffers != Buffers::None && ordering != Ordering::SeqCst;
+        self.taken.barrier = matches!(ordering, Ordering::Release | Ordering::AcqRel);
+        if buffered {
+            self.taken.stored = Some((loc, self.objects.cell(loc)));
+            alive(&mut self.taken.footprint, self.objects, loc);
+        } else {
+            touch(&mut self.taken.footprint, self.objects, loc, Mode::Write);
+        }
+    }
+
+    fn lock_operation(&mut self, operation: &Operation, step: Step) {
+        let touch = |mode| if mode == LockMode::Shared { Mode::Share } else { Mode::Write };
+        let lock = |lock: u32| self.objects.lock(lock);
+        let footprint = &mut self.taken.footprint;
+        match *operation {
+            Operation::Lock { lock: index, mode } => {
+                footprint.add(lock(index), touch(mode));
+                self.taken.holds = 1;
+                self.taken.gate = Gate::Lock(lock(index), mode);
+            }
+            Operation::TryLock { lock: index, mode } => {
+                footprint.add(lock(index), touch(mode));
+                self.taken.holds = 1;
+                self.taken.outcome = Outcome::TryLock(lock(index), mode);
+            }
+            Operation::Unlock { lock: index, mode } => {
+                footprint.add(lock(index), touch(mode));
+                self.taken.holds = -1;
+            }
+            Operation::Wait { condvar, lock: index } => {
+                footprint.add(lock(index), Mode::Write);
+                footprint.add(self.objects.condvar(condvar), Mode::Read);
+                self.taken.holds = -1;
+            }
+            Operation::Reacquire { condvar, lock: index } => {
+                footprint.add(lock(index), Mode::Write);
+                footprint.add(self.objects.condvar(condvar), Mode::Read);
+                self.taken.holds = 1;
+                self.taken.gate = Gate::Notified(lock(index));
+            }
+            Operation::Notify { condvar, all } => {
+                footprint.add(self.objects.condvar(condvar), Mode::Write);
+                self.taken.notified = self.notified(condvar, all, step);
+            }
+            _ => {}
+        }
+    }
+
+    /// The threads that a notify wakes.
+    fn notified(&self, condvar: u32, all: bool, step: Step) -> SmallVec<[crate::execution::ThreadKey; 2]> {
+        let shared = &self.state.shared;
+        let key = |thread: ThreadId| self.state.threads[thread.index()].key;
+        match step.action {
+            _ if all => shared.waiters(condvar).map(key).collect(),
+            Action::Choose(waiter) => [key(ThreadId(waiter as u16))].into_iter().collect(),
+            _ => shared.waiters(condvar).take(1).map(key).collect(),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Sets of events as rows of bits.
+
+use smallvec::SmallVec;
+
+/// A set of events. Rows of one execution have the same number of words, or more.
+pub(super) type Row = SmallVec<[u64; 2]>;
+
+/// Whether the event is in the set.
+pub(super) fn has(row: &[u64], event: usize) -> bool {
+    row.get(event / 64).is_some_and(|word| word >> (event % 64) & 1 != 0)
+}
+
+/// Adds an event to the set.
+pub(super) fn insert(row: &mut Row, event: usize) {
+    if row.len() <= event / 64 {
+        row.resize(event / 64 + 1, 0);
+    }
+    row[event / 64] |= 1 << (event % 64);
+}
+
+/// Takes an event out of the set.
+pub(super) fn remove(row: &mut Row, event: usize) {
+    if let Some(word) = row.get_mut(event / 64) {
+        *word &= !(1 << (event % 64));
+    }
+}
+
+/// Adds all events of a set.
+pub(super) fn join(row: &mut Row, other: &[u64]) {
+    if row.len() < other.len() {
+        row.resize(other.len(), 0);
+    }
+    for (word, more) in row.iter_mut().zip(other) {
+        *word |= more;
+    }
+}
+
+/// Whether the sets have an event in common.
+pub(super) fn meet(a: &[u64], b: &[u64]) -> bool {
+    a.iter().zip(b).any(|(a, b)| a & b != 0)
+}
+
+/// The first event of both sets.
+pub(super) fn first_of_both(a: &[u64], b: &[u64]) -> Option<usize> {
+    let words = a.iter().zip(b).map(|(a, b)| a & b).enumerate();
+    words.into_iter().find(|(_, word)| *word != 0).map(|(at, word)| at * 64 + word.trailing_zeros() as usize)
+}
+
+/// The events of a set, in order.
+pub(super) fn members(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    row.iter().enumerate().flat_map(|(at, &word)| {
+        let mut word = word;
+        std::iter::from_fn(move || {
+            (word != 0).then(|| {
+                let bit = word.trailing_zeros() as usize;
+                word &= word - 1;
+                at * 64 + bit
+            })
+        })
+    })
+}
+
+/// The events of `from..to`.
+pub(super) fn range(from: usize, to: usize) -> Row {
+    let mut row = Row::from_elem(0, to.div_ceil(64));
+    for (at, word) in row.iter_mut().enumerate() {
+        let below =
+            |n: usize| if n >= at * 64 + 64 { u64::MAX } else { (1u64 << n.saturating_sub(at * 64)).wrapping_sub(1) };
+        *word = below(to) & !below(from);
+    }
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sets() {
+        let mut row = range(62, 67);
+        assert_eq!(members(&row).collect::<Vec<_>>(), [62, 63, 64, 65, 66]);
+        insert(&mut row, 200);
+        remove(&mut row, 64);
+        assert!(has(&row, 200) && !has(&row, 64) && !has(&row, 1000));
+        assert_eq!(first_of_both(&row, &range(64, 300)), Some(65));
+        assert!(!meet(&row, &range(0, 62)) && range(5, 5).iter().all(|&word| word == 0));
+    }
+}

@@ -1,0 +1,77 @@
+//! Sampling: one execution after the other, each with a schedule that someone picks. It never covers everything, so it
+//! never verifies anything; it ends when there have been as many executions as allowed.
+
+use super::findings::Findings;
+use super::{Options, Watch};
+use crate::execution::{Interpreter, IrThread, Machine, State};
+use crate::report::{Report, StopReason};
+use crate::schedule::Step;
+
+/// How many executions to run if nobody says.
+const EXECUTIONS: u64 = 10_000;
+/// How long an execution can be if nobody says.
+const EVENTS: u64 = 100_000;
+/// How often the watch is asked, in executions.
+const LOOK_EVERY: u64 = 64;
+
+/// Picks the steps of executions.
+pub(super) trait Picker {
+    /// A new execution begins.
+    fn begin(&mut self);
+
+    /// Picks one of the steps that are possible in a state; there is at least one.
+    fn pick(&mut self, state: &State<IrThread>, steps: &[Step]) -> Step;
+
+    /// What this many executions say about the program.
+    fn coverage(&self, executions: u64) -> String;
+}
+
+/// Runs executions and reports.
+pub(super) fn check(
+    subject: &Interpreter<'_>,
+    options: &Options,
+    watch: &dyn Watch,
+    picker: &mut dyn Picker,
+) -> Report {
+    let machine = Machine::new(subject, options.rules);
+    let mut findings = Findings::new(subject, options);
+    let executions = if options.limits.executions == u64::MAX { EXECUTIONS } else { options.limits.executions };
+    let mut stop = StopReason::ExecutionLimit;
+    let mut done = 0;
+    while done < executions {
+        picker.begin();
+        run(&machine, &mut findings, picker);
+        done += 1;
+        let look = || if done.is_multiple_of(LOOK_EVERY) { findings.look(executions - done, watch) } else { None };
+        if let Some(why) = findings.stop().or_else(look) {
+            stop = why;
+            break;
+        }
+    }
+    findings.coverage = Some(picker.coverage(done));
+    findings.report(stop)
+}
+
+/// Runs one execution to its end, unless it is too long.
+fn run<'a>(machine: &Machine<'a, Interpreter<'a>>, findings: &mut Findings<'a>, picker: &mut dyn Picker) {
+    let mut state = machine.start();
+    let (mut path, mut steps) = (Vec::new(), Vec::new());
+    let events = findings.options.limits.events.min(EVENTS);
+    while (path.len() as u64) < events {
+        findings.judge.look_for_races(&state, || path.clone());
+        steps.clear();
+        machine.steps(&state, &mut steps);
+        if steps.is_empty() {
+            findings.ended(machine, &state, || path.clone());
+            return;
+        }
+        let step = picker.pick(&state, &steps);
+        let before = state.threads[step.thread.index()].clone();
+        let performed = machine.apply(&mut state, step);
+        path.push(step);
+        findings.statistics.steps += 1;
+        if let Some(failure) = &performed.failure {
+            findings.judge.failed(&before, step, failure, || path.clone());
+        }
+    }
+}

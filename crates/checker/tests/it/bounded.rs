@@ -1,0 +1,140 @@
+//! Engines that look at a part of all executions: `icb`, `random` and `pct`.
+
+use crate::dpor::violations;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use unthread_checker::execution::MemoryModel;
+use unthread_checker::explore::{Engine, Limits, Options, Unwatched, check};
+use unthread_checker::frontend::ut;
+use unthread_checker::program::{Program, Source};
+use unthread_checker::report::{Report, StopReason, Verdict};
+use unthread_generate::{Features, cases, for_all, sketches};
+
+fn parse(text: &str) -> Program {
+    let parsed = ut::parse(Arc::new(Source::new("test.ut", text)), &BTreeMap::new());
+    parsed.unwrap_or_else(|mistakes| panic!("{text}: {mistakes:#?}"))
+}
+
+fn run(program: &Program, engine: Engine, memory: MemoryModel) -> Report {
+    check(program, &Options { engine, all_violations: true, ..Options::new(memory) }, &Unwatched)
+}
+
+fn icb(program: &Program, preemptions: u32) -> Report {
+    run(program, Engine::Icb { preemptions }, MemoryModel::Sc)
+}
+
+/// A lost update takes one preemption, between the load and the store of one of the threads.
+const LOST_UPDATE: &str = "shared x; thread t * 2 { x += 1; } finally { assert(x == 2); }";
+
+/// The second thread has to run twice in the middle of the first.
+const TWO_PREEMPTIONS: &str = "shared x, y;
+    thread a { x = 1; y = 1; x = 2; }
+    thread b { let r = x; let s = y; let t = x; assert(!(r == 1 && s == 0 && t == 2)); }";
+
+#[test]
+fn icb_needs_the_preemptions_that_a_bug_needs() {
+    let found = |text: &str| [0, 1, 2].map(|bound| icb(&parse(text), bound).verdict() == Verdict::Violation);
+    assert_eq!(found(LOST_UPDATE), [false, true, true]);
+    assert_eq!(found(TWO_PREEMPTIONS), [false, false, true]);
+}
+
+#[test]
+fn icb_says_what_it_covered() {
+    let program = parse("shared x; thread t * 2 { x = 1; x = 2; }");
+    let report = icb(&program, 1);
+    assert_eq!(report.stop, StopReason::PreemptionLimit);
+    assert_eq!(report.coverage.as_deref(), Some("all executions with at most 1 preemptions"));
+    assert_eq!(report.verdict(), Verdict::Inconclusive);
+    let report = icb(&program, 100);
+    assert_eq!(report.coverage.as_deref(), Some("all executions"));
+    assert_eq!(report.verdict(), Verdict::Verified);
+}
+
+#[test]
+fn icb_without_a_bound_is_exhaustive_and_with_one_finds_less() {
+    for memory in MemoryModel::ALL {
+        for_all(sketches(Features::ALL), cases(300), |sketch| {
+            let program = sketch.program();
+            let limits = Limits { states: 20_000, ..Options::new(memory).limits };
+            let options = Options { all_violations: true, limits, ..Options::new(memory) };
+            let all = check(&program, &options, &Unwatched);
+            if all.stop != StopReason::Exhausted {
+                return Ok(());
+            }
+            let mut before = BTreeSet::new();
+            for preemptions in [0, 1, 2, u32::MAX - 1] {
+                let report = run(&program, Engine::Icb { preemptions }, memory);
+                let states: BTreeSet<_> = report.final_states.iter().cloned().collect();
+                if !states.is_superset(&before) {
+                    return Err(format!("{memory}: {preemptions} preemptions find less than fewer"));
+                }
+                if report.stop == StopReason::Exhausted && !states.iter().eq(&all.final_states) {
+                    return Err(format!("{memory}: final states {states:?}, expected {:?}", all.final_states));
+                }
+                if report.stop == StopReason::Exhausted && violations(&report) != violations(&all) {
+                    return Err(format!("{memory}: {:#?}, expected {:#?}", violations(&report), violations(&all)));
+                }
+                before = states;
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn sampling_finds_bugs_and_never_verifies() {
+    let buggy = parse(LOST_UPDATE);
+    let fine = parse("shared x; thread t * 2 { x.fetch_add(1); } finally { assert(x == 2); }");
+    for engine in [Engine::Random { seed: 7 }, Engine::Pct { seed: 7, depth: 2 }] {
+        assert_eq!(run(&buggy, engine, MemoryModel::Tso).verdict(), Verdict::Violation, "{engine:?}");
+        let report = run(&fine, engine, MemoryModel::Tso);
+        assert_eq!(report.verdict(), Verdict::Inconclusive, "{engine:?}");
+        assert_eq!(report.stop, StopReason::ExecutionLimit, "{engine:?}");
+    }
+}
+
+#[test]
+fn equal_seeds_give_equal_reports() {
+    let program = parse(LOST_UPDATE);
+    for engine in [Engine::Random { seed: 3 }, Engine::Pct { seed: 3, depth: 3 }] {
+        let limits = Limits { executions: 50, ..Options::new(MemoryModel::Pso).limits };
+        let options = Options { engine, limits, all_violations: true, ..Options::new(MemoryModel::Pso) };
+        let reports = [(), ()].map(|()| check(&program, &options, &Unwatched));
+        assert_eq!(reports[0], reports[1], "{engine:?}");
+        assert_eq!(reports[0].statistics.executions, 50, "{engine:?}");
+    }
+}
+
+#[test]
+fn sampling_finds_only_what_can_happen() {
+    for memory in MemoryModel::ALL {
+        for_all(sketches(Features::ALL), cases(200), |sketch| {
+            let program = sketch.program();
+            let limits = Limits { states: 20_000, ..Options::new(memory).limits };
+            let options = Options { all_violations: true, limits, ..Options::new(memory) };
+            let all = check(&program, &options, &Unwatched);
+            if all.stop != StopReason::Exhausted {
+                return Ok(());
+            }
+            for engine in [Engine::Random { seed: 1 }, Engine::Pct { seed: 1, depth: 3 }] {
+                let limits = Limits { executions: 30, ..options.limits };
+                let report = check(&program, &Options { engine, limits, ..options.clone() }, &Unwatched);
+                if !report.final_states.iter().all(|state| all.final_states.contains(state)) {
+                    return Err(format!("{memory} {engine:?}: {:?}", report.final_states));
+                }
+                let is_known = |kind| all.violations.iter().any(|violation| violation.kind == kind);
+                if !report.violations.iter().all(|violation| is_known(violation.kind)) {
+                    return Err(format!("{memory} {engine:?}: {:?}", report.violations));
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn pct_states_its_guarantee() {
+    let report = run(&parse(LOST_UPDATE), Engine::Pct { seed: 0, depth: 2 }, MemoryModel::Sc);
+    let coverage = report.coverage.unwrap_or_default();
+    assert!(coverage.contains("a bug of depth 2 with a probability of at least"), "{coverage}");
+}
