@@ -1,6 +1,7 @@
 //! The machine and the litmus front end against known outcomes: every final state, verdict and count of hundreds of
 //! tests in each memory model. The material stands beside the repository; where it is absent these tests say so and pass.
 
+use crate::tell_skipped;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use unthread_checker::report::StopReason;
 fn folder() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_WORKSPACE_DIR")).join("../shared/litmus");
     if !folder.join("truth.json").exists() {
-        eprintln!("skipped: there are no known outcomes at {}", folder.display());
+        tell_skipped(&format!("there are no known outcomes at {}", folder.display()));
         return None;
     }
     Some(folder)

@@ -20,3 +20,9 @@ mod regressions;
 mod replay;
 mod twins;
 mod z3;
+
+/// Says why a test was skipped, where it is seen: what tests print is shown only if they fail, but for what goes straight to
+/// standard error.
+fn tell_skipped(why: &str) {
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("skipped: {why}\n").as_bytes());
+}

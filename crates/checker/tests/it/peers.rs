@@ -1,5 +1,6 @@
 //! The programs that other tools ran, with the numbers of an independent brute-force count of them.
 
+use crate::tell_skipped;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,7 +72,7 @@ fn dpor_runs_each_trace_of_an_independent_count_once() {
 fn rows() -> Vec<Row> {
     let file = Path::new(env!("CARGO_WORKSPACE_DIR")).join("../shared/peers/oracle.csv");
     let Ok(text) = std::fs::read_to_string(&file) else {
-        eprintln!("skipped: there is no {}; the programs' own expectations hold the small ones", file.display());
+        tell_skipped(&format!("there is no {}; the programs' own expectations hold the small ones", file.display()));
         return Vec::new();
     };
     let rows: Vec<Row> = text.lines().skip(1).map(row).collect();

@@ -2,6 +2,7 @@
 //!
 //! Questions go to z3 as SMT-LIB scripts, which are written from the definition of a problem and know nothing of how we solve it.
 
+use crate::tell_skipped;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -72,7 +73,7 @@ fn z3_agrees(asked: &[Asked]) -> Result<(), String> {
 fn has_z3() -> bool {
     let there = Command::new("z3").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
     if !there {
-        eprintln!("skipped: there is no z3 on this machine");
+        tell_skipped("there is no z3 on this machine");
     }
     there
 }
