@@ -110,7 +110,9 @@ impl<'a> Judge<'a> {
         };
         let thread = |blocked: &Blocked| &state.threads[blocked.thread.index()];
         let span = |blocked: &Blocked| self.subject.span(&thread(blocked).local);
-        let threads = blocked.iter().map(|blocked| (thread(blocked).key, span(blocked).start)).collect();
+        let mut threads: Vec<_> = blocked.iter().map(|blocked| (thread(blocked).key, span(blocked).start)).collect();
+        // In which order they were created does not matter.
+        threads.sort_unstable();
         let sentences: Vec<String> = blocked.iter().map(|blocked| self.describe(state, blocked)).collect();
         let places = blocked.iter().map(|blocked| (self.subject.name(&thread(blocked).local), span(blocked)));
         let places = places.collect();
@@ -121,7 +123,9 @@ impl<'a> Judge<'a> {
     pub(super) fn endless(&mut self, state: &State<IrThread>, path: impl FnOnce() -> Vec<Step>) {
         let running = state.threads.iter().filter(|thread| thread.status == Status::Running);
         let running: Vec<_> = running.filter(|t| self.subject.operation(&t.local) != Operation::JoinAll).collect();
-        let places = running.iter().map(|thread| (thread.key, self.subject.span(&thread.local).start)).collect();
+        let mut places: Vec<_> =
+            running.iter().map(|thread| (thread.key, self.subject.span(&thread.local).start)).collect();
+        places.sort_unstable();
         let names: Vec<String> = running.iter().map(|thread| self.subject.name(&thread.local)).collect();
         let verb = if names.len() == 1 { "goes" } else { "go" };
         let message =

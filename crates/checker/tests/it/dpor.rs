@@ -85,7 +85,9 @@ pub(crate) fn violations(report: &Report) -> BTreeSet<String> {
             }
             ViolationKind::Deadlock | ViolationKind::Livelock => {
                 let sentences = violation.message.split("; ");
-                sentences.map(|sentence| sentence.split(' ').next().unwrap_or_default()).collect()
+                let mut names: Vec<&str> = sentences.filter_map(|sentence| sentence.split(' ').next()).collect();
+                names.sort();
+                return format!("{}: {}", violation.kind.name(), names.join(" "));
             }
             _ => violation.message.clone(),
         };
