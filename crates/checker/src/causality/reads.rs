@@ -1,8 +1,8 @@
 //! What reads can see: sources, awaits, and blocks that have been freed.
 
 use super::{Causality, WriteInfo};
-use crate::execution::Operation;
-use crate::program::Loc;
+use crate::execution::{MemoryModel, Operation};
+use crate::program::{Loc, Ordering};
 use crate::solver::{Lit, Node, WriteId};
 use crate::trace::FAILED;
 use std::collections::BTreeMap;
@@ -153,6 +153,9 @@ impl Causality {
                 _ => None,
             })
             .collect();
+        for event in (0..self.events.len()).filter(|&event| self.events[event].hit_freed).collect::<Vec<_>>() {
+            self.add_success(event);
+        }
         for event in 0..self.events.len() {
             let block = match self.events[event].operation {
                 Operation::Free { block } => Some(block),
@@ -164,6 +167,25 @@ impl Causality {
             if !others.is_empty() {
                 self.add_freed(event, &others);
             }
+        }
+    }
+
+    /// What found its block freed can succeed. Reads have their other values already; a free or a write has but one result.
+    fn add_success(&mut self, event: usize) {
+        match self.events[event].operation {
+            Operation::Free { .. } => {
+                self.other(event, 0);
+            }
+            Operation::Write { loc, value, ordering, .. } => {
+                let other = self.other(event, 0);
+                // A buffered write can be committed after all that the configuration has.
+                if self.memory == MemoryModel::Sc || ordering == Ordering::SeqCst {
+                    let cell = self.cell(loc);
+                    let info = WriteInfo { event, value, deviant: true };
+                    self.add_write(cell, self.events[event].issue, other, info);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -179,14 +201,15 @@ impl Causality {
         };
         let mut freed = vec![!fails];
         for &free in frees {
-            let (node, happens) = (self.events[free].issue, self.events[free].same.expect("it was performed"));
-            // A free that itself found the block freed does not free it.
-            if self.events[free].hit_freed {
-                continue;
+            let node = self.events[free].issue;
+            // A free that itself found the block freed frees it only if it deviates, and nobody sees deviations.
+            let deviates = self.events[free].hit_freed.then(|| self.other(free, 0));
+            let happens = deviates.or(self.events[free].same).expect("it was performed");
+            if deviates.is_none() {
+                let after = self.problem.before(node, issue);
+                self.problem.clause([!after, happens]);
+                freed.push(after);
             }
-            let after = self.problem.before(node, issue);
-            self.problem.clause([!after, happens]);
-            freed.push(after);
             let before = self.problem.before(issue, node);
             for &lit in &normal {
                 self.problem.clause([!lit, !happens, before]);

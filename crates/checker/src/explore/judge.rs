@@ -248,7 +248,7 @@ impl<'a> Judge<'a> {
                 let lock = &program.locks[lock as usize].name;
                 format!("{who} waits for `{lock}`, which {waits_for} holds")
             }
-            Operation::Reacquire { condvar, .. } if waits_for.is_empty() => {
+            Operation::Reacquire { condvar, .. } if !state.shared.is_notified(condvar, blocked.thread) => {
                 format!("{who} waits to be notified of `{}`", program.condvars[condvar as usize])
             }
             Operation::Reacquire { lock, .. } => {

@@ -89,3 +89,19 @@ fn several_workers_find_what_one_finds() {
         Ok(())
     });
 }
+
+#[test]
+fn whichever_of_two_frees_comes_first_succeeds() {
+    use unthread_checker::frontend::ut;
+    let text = "struct Node { value }\nshared p = null;\nthread a { let q = new Node; p = q; if p != null { free(q); } }\n\
+                thread b { let r = p; if r != null { free(r); } }\n";
+    let source = std::sync::Arc::new(unthread_checker::program::Source::new("frees.ut", text));
+    let program = ut::parse(source, &Default::default()).expect("it is a program");
+    let subject = Interpreter::new(&program);
+    for memory in MemoryModel::ALL {
+        let options = Options { engine: Engine::Mcr, all_violations: true, ..Options::new(memory) };
+        let found = mcr::histories(&subject, &options).expect("everything is explored");
+        let expected = exhaustive::histories(&subject, &options, u64::MAX, &Unwatched).expect("they are finite");
+        assert_eq!(found, expected.combinations(), "{memory}");
+    }
+}
