@@ -179,9 +179,13 @@ impl<'a> Judge<'a> {
         };
         if let Action::Flush(at) = race.accesses[1].action {
             // Where the store stands takes a replay to find out, so that is asked once.
-            spans[1] = Span::new(u32::MAX as usize, u32::MAX as usize);
-            let value = threads[1].buffer.entries()[at as usize].value;
-            if !self.seen.insert((ViolationKind::DataRace, places(spans), format!("{} = {value}", race.loc))) {
+            let entries = threads[1].buffer.entries();
+            let (value, n_waiting) = (entries[at as usize].value, entries.len());
+            if !self.seen.insert((
+                ViolationKind::DataRace,
+                places(spans),
+                format!("{} = {value}, {at} of {n_waiting}", race.loc),
+            )) {
                 return;
             }
             spans[1] = self.last_span(&[path(), vec![race.accesses[1]]].concat());
