@@ -24,6 +24,13 @@ pub struct Goals {
     pub finals: BTreeMap<Loc, Vec<(i64, Lit)>>,
 }
 
+/// Where a history parts from the run: so many results are equal, and then comes this one of the other results known to be possible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Parting {
+    agreed: u32,
+    other: Option<u32>,
+}
+
 /// Two threads are about to access a plain cell, one of them writing.
 pub struct RaceGoal {
     /// They are.
@@ -82,22 +89,32 @@ impl Causality {
         others.flat_map(|(at, event)| event.others.iter().map(move |&(result, lit)| (at, result, lit)))
     }
 
-    /// A clause that is true of the configurations that are *not* the beginning of another execution, whose histories are these.
-    pub fn not_covered_by(&self, histories: &BTreeMap<ThreadKey, Vec<i64>>) -> Vec<Lit> {
+    /// Where another history of the thread parts from its part of the run.
+    pub fn parting(&self, thread: &super::Thread, history: &[i64]) -> Parting {
+        let performed = &self.events[thread.events.start..thread.events.start + thread.n_performed];
+        let agreed = performed.iter().zip(history).take_while(|(event, result)| event.result == **result).count();
+        let event = self.events[thread.events.clone()].get(agreed);
+        let other = event.and_then(|event| {
+            let next = history.get(agreed)?;
+            event.others.iter().position(|other| other.0 == *next)
+        });
+        Parting { agreed: agreed as u32, other: other.map(|other| other as u32) }
+    }
+
+    /// A clause that is true of the configurations that are *not* the beginning of another execution, which parts from the run
+    /// like this, thread by thread.
+    pub fn not_covered_by(&self, partings: &[Parting]) -> Vec<Lit> {
         let mut clause = Vec::new();
-        for thread in &self.threads {
-            let history = histories.get(&thread.key).map_or(&[][..], Vec::as_slice);
-            let performed = &self.events[thread.events.start..thread.events.start + thread.n_performed];
-            let agreed = performed.iter().zip(history).take_while(|(event, result)| event.result == **result).count();
-            let Some(event) = self.events[thread.events.clone()].get(agreed) else {
+        for (thread, parting) in self.threads.iter().zip(partings) {
+            let Some(event) = self.events[thread.events.clone()].get(parting.agreed as usize) else {
                 // It covers the thread's whole part of the run, and everything that deviates from it.
                 clause.extend(self.deviates_up_to(thread));
                 continue;
             };
             clause.extend(event.same);
-            clause.push(thread.deviates_before[agreed]);
-            let next = history.get(agreed);
-            clause.extend(event.others.iter().filter(|other| Some(&other.0) != next).map(|other| other.1));
+            clause.push(thread.deviates_before[parting.agreed as usize]);
+            let others = event.others.iter().enumerate();
+            clause.extend(others.filter(|other| Some(other.0 as u32) != parting.other).map(|other| other.1.1));
         }
         clause
     }
@@ -221,10 +238,10 @@ impl Causality {
     }
 
     /// A clause that is true of every stuck configuration but the one with these histories. Nothing if they are not part of the run.
-    pub fn not_stuck_as(&self, histories: &BTreeMap<ThreadKey, Vec<i64>>) -> Option<Vec<Lit>> {
+    pub fn not_stuck_as<'h>(&self, history_of: impl Fn(ThreadKey) -> &'h [i64]) -> Option<Vec<Lit>> {
         let mut clause = Vec::new();
         for thread in &self.threads {
-            let history = histories.get(&thread.key).map_or(&[][..], Vec::as_slice);
+            let history = history_of(thread.key);
             let events = &self.events[thread.events.clone()];
             let agrees = history.len() <= thread.n_performed
                 && history.iter().zip(events).all(|(result, event)| *result == event.result);

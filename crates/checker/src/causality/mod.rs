@@ -18,7 +18,7 @@ mod order;
 mod prediction;
 mod reads;
 
-pub use goals::{Goals, RaceGoal};
+pub use goals::{Goals, Parting, RaceGoal};
 pub use prediction::{Predicted, PredictedStep, Prediction};
 
 use crate::execution::{MemoryModel, Operation, ThreadKey};

@@ -54,6 +54,8 @@ pub struct Options {
     pub jobs: usize,
     /// Bounds.
     pub limits: Limits,
+    /// How many sources of a read the solver knows before it needs more. Tests make them few: generated programs are small.
+    pub first_sources: usize,
 }
 
 /// Bounds on a search. A search that met one has not verified anything.
@@ -131,7 +133,16 @@ impl Options {
     pub fn new(memory: MemoryModel) -> Options {
         let limits = Limits { executions: u64::MAX, states: u64::MAX, events: u64::MAX };
         let (rules, engine) = (memory.rules(), Engine::Exhaustive);
-        Options { memory, rules, engine, all_violations: false, count_histories: false, jobs: 1, limits }
+        Options {
+            memory,
+            rules,
+            engine,
+            all_violations: false,
+            count_histories: false,
+            jobs: 1,
+            limits,
+            first_sources: 4,
+        }
     }
 }
 

@@ -12,9 +12,6 @@ use super::{Solution, Solver};
 use batsat::{SolverInterface, lbool};
 use rustc_hash::FxHashSet;
 
-/// How many sources of a choice the core knows at first. Few in test builds: generated programs are small, and widening must be tested too.
-const FIRST: usize = if cfg!(debug_assertions) { 1 } else { 4 };
-
 /// How many times as many it knows each time it needs more.
 const GROWTH: usize = 4;
 
@@ -30,14 +27,14 @@ pub(super) struct OpenChoice {
 pub(super) type Overlaps = FxHashSet<(u32, u32)>;
 
 impl Solver<'_> {
-    /// Tells the core of each choice and its likeliest sources, and of the sources that are part of no choice.
-    pub(super) fn open_choices(&mut self) {
+    /// Tells the core of each choice and its likeliest sources, `first` of each, and of the sources that are part of no choice.
+    pub(super) fn open_choices(&mut self, first: usize) {
         let problem = self.problem;
         let mut chosen = vec![false; problem.sources.len()];
         for (at, choice) in problem.choices.iter().enumerate() {
             choice.sources.iter().for_each(|&source| chosen[source as usize] = true);
             let needs = vec![self.core_literal(!choice.reason)];
-            self.tell_sources(at as u32, 0, FIRST, needs);
+            self.tell_sources(at as u32, 0, first, needs);
         }
         for source in (0..chosen.len()).filter(|&source| !chosen[source]) {
             self.tell_source(source as u32);

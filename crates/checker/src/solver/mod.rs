@@ -61,7 +61,7 @@ pub struct Solution {
 
 impl<'p> Solver<'p> {
     /// A solver for the problem.
-    pub fn new(problem: &'p Problem) -> Solver<'p> {
+    pub fn new(problem: &'p Problem, first_sources: usize) -> Solver<'p> {
         let mut core = BasicSolver::default();
         let truth = batsat::Lit::new(core.new_var(lbool::TRUE, true), true);
         core.add_clause_reuse(&mut vec![truth]);
@@ -73,7 +73,7 @@ impl<'p> Solver<'p> {
         for clause in &problem.clauses {
             solver.add(clause);
         }
-        solver.open_choices();
+        solver.open_choices(first_sources);
         solver
     }
 

@@ -18,6 +18,7 @@
 //! learn from (`pool.rs`). Two workers may come to the same execution at the same time; then one of the two is dropped. What is found in the end does not depend on who
 //! found it first, except where the search ends at the first violation: then it is repeated by one worker, so that it is the same one for every number of workers.
 
+mod excluded;
 mod pool;
 mod predict;
 mod worker;
@@ -90,7 +91,7 @@ pub fn histories(
         return Err(stop);
     }
     let complete = state.seen.iter().filter(|seen| !seen.assumed);
-    let spell = |(&key, history): (_, &Vec<i64>)| (key, history.clone());
+    let spell = |history: &pool::History| (history.thread, history.results.to_vec());
     Ok(complete.map(|seen| seen.histories.iter().map(spell).collect()).collect())
 }
 

@@ -3,12 +3,9 @@
 use crate::execution::{Stuck, ThreadKey};
 use crate::report::{FinalState, SolverStatistics, StopReason};
 use crate::trace::Run;
-use rustc_hash::FxHashSet;
-use std::collections::{BTreeMap, BTreeSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-
-/// The histories of one execution, by thread.
-pub(super) type Histories = BTreeMap<ThreadKey, Vec<i64>>;
 
 /// Work and knowledge.
 pub(super) struct Pool {
@@ -21,7 +18,10 @@ pub(super) struct Pool {
 pub(super) struct State {
     /// Every execution, once.
     pub(super) seen: Vec<Arc<Seen>>,
-    known: FxHashSet<Arc<Seen>>,
+    /// The numbers of their histories.
+    known: FxHashSet<Vec<u32>>,
+    /// Every history of every thread, once. There are far fewer than executions.
+    histories: FxHashMap<(ThreadKey, Arc<[i64]>), u32>,
     waiting: Vec<Run>,
     /// Workers that are learning from a run, and so may find more.
     busy: usize,
@@ -37,11 +37,36 @@ pub(super) struct State {
 }
 
 /// An execution that has been run.
-#[derive(PartialEq, Eq, Hash)]
 pub(super) struct Seen {
-    pub(super) histories: Histories,
+    /// The histories of its threads, in the order of their keys.
+    pub(super) histories: Vec<History>,
     /// An assumption did not hold in it: not a complete combination.
     pub(super) assumed: bool,
+}
+
+/// What one thread did.
+#[derive(Clone)]
+pub(super) struct History {
+    pub(super) thread: ThreadKey,
+    /// Equal histories of a thread have equal numbers.
+    pub(super) number: u32,
+    pub(super) results: Arc<[i64]>,
+}
+
+impl Seen {
+    /// What the thread did: nothing, if it was never started.
+    pub(super) fn history(&self, thread: ThreadKey) -> Option<&History> {
+        let at = self.histories.binary_search_by_key(&thread, |history| history.thread).ok()?;
+        Some(&self.histories[at])
+    }
+}
+
+impl State {
+    fn history(&mut self, thread: ThreadKey, results: Arc<[i64]>) -> History {
+        let next = self.histories.len() as u32;
+        let number = *self.histories.entry((thread, results.clone())).or_insert(next);
+        History { thread, number, results }
+    }
 }
 
 impl Pool {
@@ -77,15 +102,18 @@ impl Pool {
 
     /// Adds an execution. Says whether it is new.
     pub(super) fn add(&self, run: Run) -> bool {
-        let histories = run.threads.iter().enumerate();
-        let histories = histories.map(|(at, thread)| (thread.key, run.history(at).collect())).collect();
-        let seen = Arc::new(Seen { histories, assumed: run.end == Some(Stuck::Assumed) });
+        let results = |at| run.history(at).collect::<Arc<[i64]>>();
+        let mut histories: Vec<_> =
+            run.threads.iter().enumerate().map(|(at, thread)| (thread.key, results(at))).collect();
+        histories.sort_unstable_by_key(|history| history.0);
         let mut state = self.lock();
         state.n_steps += run.steps.len() as u64;
-        if !state.known.insert(seen.clone()) {
+        let histories: Vec<_> = histories.into_iter().map(|(thread, results)| state.history(thread, results)).collect();
+        if !state.known.insert(histories.iter().map(|history| history.number).collect()) {
             state.n_repeated += 1;
             return false;
         }
+        let seen = Arc::new(Seen { histories, assumed: run.end == Some(Stuck::Assumed) });
         state.seen.push(seen);
         state.waiting.push(run);
         self.changed.notify_one();

@@ -3,6 +3,7 @@
 use super::super::judge::Judge;
 use super::super::runner::Runner;
 use super::super::{During, Options, Progress, Stage, Watch};
+use super::excluded::Excluded;
 use super::pool::Pool;
 use crate::causality::{Causality, Prediction};
 use crate::execution::{Interpreter, Machine, Operation, Stuck, Subject};
@@ -10,7 +11,6 @@ use crate::program::Loc;
 use crate::report::StopReason;
 use crate::solver::{Answer, Goal, Lit, Query, Solution, Solver};
 use crate::trace::{FAILED, Run};
-use std::collections::BTreeSet;
 
 /// No execution of an IR program that ends is longer, unless the user says so.
 pub(super) const MOST_EVENTS: u64 = 100_000;
@@ -132,7 +132,7 @@ impl<'a, 'p> Worker<'a, 'p> {
 
     pub(super) fn solver<'c>(&self, causality: &'c Causality) -> Solver<'c> {
         let _learning = During::new(self.watch, Stage::Learn);
-        Solver::new(&causality.problem)
+        Solver::new(&causality.problem, self.options.first_sources)
     }
 
     pub(super) fn note_effort(&self, solver: &Solver<'_>) {
@@ -144,35 +144,25 @@ impl<'a, 'p> Worker<'a, 'p> {
 
     fn deviate(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
         let Some(goal) = causality.goals.deviate else { return Ok(()) };
-        let mut n_excluded = 0;
-        let mut excluded = BTreeSet::new();
+        let mut excluded = Excluded::default();
         loop {
-            n_excluded += self.exclude_seen(n_excluded, goal, causality, solver, &mut excluded);
+            self.exclude_seen(goal, causality, solver, &mut excluded);
             let Some(solution) = self.ask(solver, Goal::Deviate, goal)? else { return Ok(()) };
             self.execute(&causality.prediction(&solution))?;
         }
     }
 
-    /// Excludes configurations that are the beginning of an execution seen, from this number on. Gives how many executions these are.
-    fn exclude_seen(
-        &self,
-        since: usize,
-        goal: Lit,
-        causality: &Causality,
-        solver: &mut Solver<'_>,
-        excluded: &mut BTreeSet<Vec<Lit>>,
-    ) -> usize {
+    /// Excludes configurations that are the beginning of an execution seen since the last time.
+    fn exclude_seen(&self, goal: Lit, causality: &Causality, solver: &mut Solver<'_>, excluded: &mut Excluded) {
         let _learning = During::new(self.watch, Stage::Learn);
-        let seen = self.pool.seen_since(since);
+        let seen = self.pool.seen_since(excluded.n_seen);
+        excluded.n_seen += seen.len();
         for seen in &seen {
-            let mut clause = causality.not_covered_by(&seen.histories);
-            clause.push(!goal);
-            if !excluded.contains(&clause) {
-                solver.clause(clause.clone());
-                excluded.insert(clause);
+            if let Some(mut clause) = excluded.clause(causality, seen) {
+                clause.push(!goal);
+                solver.clause(clause);
             }
         }
-        seen.len()
     }
 
     pub(super) fn get_stuck(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
@@ -182,7 +172,9 @@ impl<'a, 'p> Worker<'a, 'p> {
             let seen = self.pool.seen_since(n_excluded);
             n_excluded += seen.len();
             for seen in seen {
-                if let Some(clause) = causality.not_stuck_as(&seen.histories) {
+                if let Some(clause) =
+                    causality.not_stuck_as(|key| seen.history(key).map_or(&[], |history| &history.results))
+                {
                     solver.clause([vec![!goal], clause].concat());
                 }
             }
