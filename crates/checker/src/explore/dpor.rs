@@ -237,6 +237,10 @@ impl<'a> Search<'a> {
             self.forest.add_first(&mut node.tree, other, taken.footprint.clone());
         }
         let sleep = still_asleep(&node.sleep, &taken, &self.processes);
+        if let (Some(watcher), Some(operation)) = (&mut self.findings.watcher, &operation) {
+            let before = &self.running.thread_before().local;
+            watcher.step(&taken, operation, before, &mut self.findings.judge, || self.running.path.clone());
+        }
         self.order.push(&self.processes, self.objects.len(), taken);
         self.nodes.push(Node { sleep, tree });
         if let Some(data_races) = &mut self.data_races {
@@ -298,6 +302,9 @@ impl<'a> Search<'a> {
             self.nodes.pop();
             let Some(event) = self.order.pop() else { return false };
             self.running.undo();
+            if let Some(watcher) = &mut self.findings.watcher {
+                watcher.undo();
+            }
             if let Some(data_races) = &mut self.data_races {
                 data_races.undo(self.order.len());
             }

@@ -64,6 +64,11 @@ impl Engine {
         options
     }
 
+    /// Whether it runs executions, so that monitors can watch them; for `dpor` and `icb`, one for each trace.
+    pub fn runs_executions(self) -> bool {
+        matches!(self, Engine::Dpor | Engine::Icb { .. } | Engine::Random { .. } | Engine::Pct { .. })
+    }
+
     /// In a sentence.
     pub fn describe(self) -> &'static str {
         match self {

@@ -18,6 +18,7 @@ mod predict;
 mod reference;
 mod regressions;
 mod replay;
+mod store_buffers;
 mod twins;
 mod z3;
 
