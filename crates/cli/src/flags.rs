@@ -79,6 +79,9 @@ pub(crate) struct CheckFlags {
     /// For `icb`: the most preemptions of an execution
     #[arg(long, value_name = "N")]
     preemptions: Option<u32>,
+    /// For `icb` under sc: run one execution for each trace (partial order reduction) instead of visiting each state once
+    #[arg(long)]
+    pub(crate) traces: bool,
     /// For `random` and `pct`: equal seeds give equal executions
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -121,7 +124,9 @@ impl CheckFlags {
     pub(crate) fn engine(&self) -> Engine {
         let otherwise = if self.monitor.is_some() { Engine::Dpor } else { Engine::Exhaustive };
         match self.engine.unwrap_or(otherwise) {
-            Engine::Icb { preemptions } => Engine::Icb { preemptions: self.preemptions.unwrap_or(preemptions) },
+            Engine::Icb { preemptions, .. } => {
+                Engine::Icb { preemptions: self.preemptions.unwrap_or(preemptions), traces: self.traces }
+            }
             Engine::Random { seed } => Engine::Random { seed: self.seed.unwrap_or(seed) },
             Engine::Pct { seed, depth } => {
                 Engine::Pct { seed: self.seed.unwrap_or(seed), depth: self.depth.unwrap_or(depth) }

@@ -31,7 +31,7 @@ use crate::schedule::{Action, Step};
 const LOOK_EVERY: u64 = 1024;
 
 /// The length of an execution that is taken to be endless, unless the user says less.
-const MOST_EVENTS: u64 = 10_000;
+pub(super) const MOST_EVENTS: u64 = 10_000;
 
 /// Explores every trace and reports.
 pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {

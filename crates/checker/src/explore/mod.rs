@@ -13,6 +13,7 @@ mod gate;
 mod happens_before;
 pub mod histories;
 pub mod icb;
+mod icb_traces;
 mod judge;
 pub mod mcr;
 mod monitor;
@@ -157,7 +158,8 @@ fn search(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Re
         Engine::Exhaustive => exhaustive::check(subject, options, watch),
         Engine::Mcr => mcr::check(subject, options, watch),
         Engine::Dpor => dpor::check(subject, options, watch),
-        Engine::Icb { preemptions } => icb::check(subject, preemptions, options, watch),
+        Engine::Icb { preemptions, traces: true } => icb_traces::check(subject, preemptions, options, watch),
+        Engine::Icb { preemptions, traces: false } => icb::check(subject, preemptions, options, watch),
         Engine::Random { seed } => random::check(subject, seed, options, watch),
         Engine::Pct { seed, depth } => pct::check(subject, seed, depth, options, watch),
     }

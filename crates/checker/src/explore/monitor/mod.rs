@@ -8,7 +8,7 @@ mod clocks;
 mod order;
 mod witness;
 
-pub(super) use witness::is_not_sc;
+pub(super) use witness::{Eye, is_not_sc};
 
 use super::happens_before::Taken;
 use super::judge::Judge;
@@ -20,7 +20,7 @@ use crate::report::{Report, ViolationKind};
 use crate::schedule::{Action, Schedule, Step};
 use borderline::Borderline;
 use rustc_hash::FxHashSet;
-use witness::{Eye, witness};
+use witness::witness;
 
 /// What to watch for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +125,11 @@ pub(super) fn came_of(mut taken: Taken, done: &Performed) -> Taken {
 
 /// The options of the search whose executions are watched: no store waits.
 pub(super) fn below(options: &Options) -> Options {
-    let engine = if options.engine.runs_executions() { options.engine } else { Engine::Dpor };
+    let engine = match options.engine {
+        Engine::Icb { preemptions, .. } => Engine::Icb { preemptions, traces: true },
+        engine if engine.runs_executions() => engine,
+        _ => Engine::Dpor,
+    };
     Options { rules: MemoryModel::Sc.rules().unbounded(), engine, ..options.clone() }
 }
 

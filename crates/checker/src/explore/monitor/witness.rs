@@ -23,7 +23,7 @@ pub(super) struct Witness {
 }
 
 /// Looks at steps of an SC machine as `dpor` does.
-pub(super) struct Eye<'a> {
+pub(in super::super) struct Eye<'a> {
     pub(super) subject: &'a Interpreter<'a>,
     /// Steps are seen as on a machine without buffers: a store touches its cell.
     machine: Machine<'a, Interpreter<'a>>,
@@ -33,7 +33,7 @@ pub(super) struct Eye<'a> {
 }
 
 impl<'a> Eye<'a> {
-    pub(super) fn new(subject: &'a Interpreter<'a>) -> Eye<'a> {
+    pub(in super::super) fn new(subject: &'a Interpreter<'a>) -> Eye<'a> {
         let program = subject.program();
         Eye {
             subject,
@@ -45,7 +45,7 @@ impl<'a> Eye<'a> {
     }
 
     /// What a step that performs an operation would touch and bring about.
-    pub(super) fn look(&mut self, state: &State<IrThread>, step: Step) -> (Taken, Operation) {
+    pub(in super::super) fn look(&mut self, state: &State<IrThread>, step: Step) -> (Taken, Operation) {
         let operation = self.subject.operation(&state.threads[step.thread.index()].local);
         let Eye { machine, processes, objects, order, .. } = self;
         let label = processes.label(state, machine.rules.buffers, step, Some(&operation));
