@@ -176,6 +176,8 @@ pub(crate) struct ReplayFlags {
 pub(crate) enum BenchCommand {
     /// The tables of the papers on maximal causality reduction, with the executions and times of engine mcr
     Papers(PapersFlags),
+    /// The table of the paper on store buffer safety, with engine icb and the monitor `store-buffers`
+    Sober(PapersFlags),
 }
 
 #[derive(Debug, Args)]
