@@ -5,37 +5,78 @@
 //! the threads. With one queue per thread they are each thread's stores and the rest of its events, because a store is not ordered before
 //! later loads. With a queue per thread and cell they are each thread's stores to each cell and the rest.
 //!
-//! This is the paper's Figure 3 but for one thing. There, a load comes after every store that is coherence-before the one it reads, even if it reads
-//! a store of its own thread. That store may still have been in the buffer, and then nobody else's came before the load:
+//! This is the paper's Figure 3 but for two things. There, threads and cells have clocks of their own; here, events have, and threads and
+//! cells know their last events, so that an event is taken back by forgetting it. And there, a load comes after every store that is coherence-before the one it
+//! reads, even if it reads a store of its own thread. That store may still have been in the buffer, and then nobody else's came before the load:
 //! `x = 2; r = x; s = y ‖ y = 1; x = 1` ends with `r = 2, s = 0, x = 2` under TSO. Here such a load comes after nothing.
 
 use super::super::footprint::{Mode, Object};
 use super::super::happens_before::Taken;
-use crate::execution::MemoryModel;
-use rustc_hash::FxHashMap;
+use crate::execution::{MemoryModel, Operation};
 use smallvec::SmallVec;
 
-/// How many events of each group come before; groups beyond the end count 0.
-pub(super) type Clock = SmallVec<[u32; 8]>;
+/// An event by its place in the execution.
+pub(super) type EventId = u32;
 
-/// The clocks of threads and objects under one memory model. Events can be taken back in reverse order.
+/// No event.
+const NONE: EventId = u32::MAX;
+
+/// The events of an execution so far, each with two clocks: SC's, and that of another memory model.
 pub(super) struct Clocks {
     memory: MemoryModel,
-    /// Three for each thread.
-    threads: Vec<Clock>,
-    /// Three for each object.
-    objects: Vec<Clock>,
-    /// Under PSO, the groups of threads and of stores to a cell.
-    groups: FxHashMap<(u16, Option<Object>), u16>,
-    /// What clocks were before they changed.
-    log: Vec<(Slot, Clock)>,
+    /// Positions of SC's clocks, and of both.
+    n_full: usize,
+    n_all: usize,
+    /// The clocks of all events, one after the other.
+    rows: Vec<u32>,
+    events: Vec<Event>,
+    threads: Vec<Thread>,
+    objects: Vec<Touched>,
+    /// Under PSO, the group of each thread's stores to each object.
+    groups: Vec<SmallVec<[(u16, u16); 2]>>,
+    n_groups: u16,
 }
 
-/// A place in a clock, and the number of an event there: the event is before whoever has counted so far.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stamp {
+/// What is known of an event besides its clocks.
+pub(super) struct Event {
+    pub(super) thread: u16,
+    /// It can wait in a buffer.
+    pub(super) is_store: bool,
+    /// It reads what it replaces.
+    pub(super) updates: bool,
+    /// What it wrote.
+    pub(super) value: i64,
+    /// The group that it is counted in.
     group: u16,
-    count: u32,
+    links: SmallVec<[Link; 2]>,
+    /// Its thread before it, and how many threads were known.
+    before: Thread,
+    n_threads: u16,
+}
+
+/// What an event touched, and who did before.
+#[derive(Clone, Copy)]
+struct Link {
+    object: Object,
+    mode: Mode,
+    previous: Touched,
+}
+
+/// The last to write an object, and the last to touch it in another way since.
+#[derive(Clone, Copy)]
+struct Touched {
+    write: EventId,
+    since: EventId,
+    shared: bool,
+}
+
+/// The last events of a thread: of all, of all but stores, of its stores since it drained, and of those before a barrier.
+#[derive(Clone, Copy)]
+struct Thread {
+    last: EventId,
+    issued: EventId,
+    store: EventId,
+    held: EventId,
 }
 
 /// After what of its own thread an event comes.
@@ -44,218 +85,279 @@ pub(super) enum After {
     /// All but stores: a load does.
     Loads,
     /// Stores that it cannot overtake, too: a store does.
-    Barrier,
+    Held,
     /// Everything: what drains does.
     Stores,
 }
 
-/// What the clocks have to know of an event, besides what it touches.
-pub(super) struct Moment<'a> {
-    pub(super) thread: u16,
-    pub(super) taken: &'a Taken,
-    /// It can wait in a buffer.
-    pub(super) is_store: bool,
-    /// The thread that it forks.
-    pub(super) child: Option<u16>,
+impl Thread {
+    const NEW: Thread = Thread { last: NONE, issued: NONE, store: NONE, held: NONE };
 }
-
-#[derive(Clone, Copy)]
-enum Slot {
-    Thread(u32),
-    Object(u32),
-}
-
-// Of a thread: what all its later events come after; its stores; what its later stores come after as well.
-const ISSUED: usize = 0;
-const STORES: usize = 1;
-const BARRIER: usize = 2;
 
 impl Clocks {
     pub(super) fn new(memory: MemoryModel) -> Clocks {
-        let (threads, objects, log) = (Vec::new(), Vec::new(), Vec::new());
-        Clocks { memory, threads, objects, groups: FxHashMap::default(), log }
-    }
-
-    /// Where the log ends now: to take back what comes.
-    pub(super) fn mark(&self) -> usize {
-        self.log.len()
-    }
-
-    /// Takes back everything since the mark.
-    pub(super) fn undo(&mut self, mark: usize) {
-        for (slot, clock) in self.log.drain(mark..).rev() {
-            match slot {
-                Slot::Thread(at) => self.threads[at as usize] = clock,
-                Slot::Object(at) => self.objects[at as usize] = clock,
-            }
+        Clocks {
+            memory,
+            n_full: 4,
+            n_all: 12,
+            rows: Vec::new(),
+            events: Vec::new(),
+            threads: Vec::new(),
+            objects: Vec::new(),
+            groups: Vec::new(),
+            n_groups: 0,
         }
     }
 
-    fn room(&mut self, n_threads: usize, n_objects: usize) {
-        if self.threads.len() < 3 * n_threads {
-            self.threads.resize(3 * n_threads, Clock::new());
-        }
-        if self.objects.len() < 3 * n_objects {
-            self.objects.resize(3 * n_objects, Clock::new());
-        }
+    pub(super) fn len(&self) -> usize {
+        self.events.len()
     }
 
-    /// Whether what has the stamp comes before the thread's next event of some kind.
-    pub(super) fn is_before(&self, stamp: Stamp, thread: u16, after: After) -> bool {
-        let base = 3 * thread as usize;
-        let knows = |slot: usize| self.threads.get(base + slot).is_some_and(|clock| counts(clock, stamp));
-        knows(ISSUED)
+    pub(super) fn event(&self, id: EventId) -> &Event {
+        &self.events[id as usize]
+    }
+
+    fn full(&self, id: EventId, position: u16) -> u32 {
+        self.rows[id as usize * self.n_all + position as usize]
+    }
+
+    fn weak(&self, id: EventId, group: u16) -> u32 {
+        self.rows[id as usize * self.n_all + self.n_full + group as usize]
+    }
+
+    /// Whether one event is before another, or the same, under SC.
+    pub(super) fn is_before(&self, first: EventId, second: EventId) -> bool {
+        let thread = self.event(first).thread;
+        second != NONE && self.full(first, thread) <= self.full(second, thread)
+    }
+
+    /// Whether a write is before another event, or the same, under the other memory model.
+    pub(super) fn is_weakly_before(&self, write: EventId, second: EventId) -> bool {
+        let group = self.event(write).group;
+        second != NONE && self.weak(write, group) <= self.weak(second, group)
+    }
+
+    /// Whether an event is before the thread's next under SC.
+    pub(super) fn is_before_next(&self, first: EventId, thread: u16) -> bool {
+        self.is_before(first, self.thread(thread).last)
+    }
+
+    fn thread(&self, thread: u16) -> Thread {
+        self.threads.get(thread as usize).copied().unwrap_or(Thread::NEW)
+    }
+
+    /// How many threads have been seen.
+    pub(super) fn n_threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Whether a write is before the thread's next event of some kind under the other memory model.
+    pub(super) fn is_weakly_before_next(&self, write: EventId, thread: u16, after: After) -> bool {
+        let Thread { issued, store, held, .. } = self.thread(thread);
+        self.is_weakly_before(write, issued)
             || match after {
                 After::Loads => false,
-                After::Barrier => knows(BARRIER),
-                After::Stores => knows(STORES),
+                After::Held => self.stores(held).any(|store| self.is_weakly_before(write, store)),
+                After::Stores => self.stores(store).any(|store| self.is_weakly_before(write, store)),
             }
     }
 
-    /// Adds an event, and gives its clock and its stamp. `sees_own` says whether the newest write of a cell is a store of the event's
-    /// own thread that could be in the buffer.
-    pub(super) fn add(&mut self, moment: &Moment<'_>, sees_own: impl Fn(Object) -> bool) -> (Clock, Stamp) {
-        let n_objects = moment.taken.footprint.accesses.iter().map(|access| access.object as usize + 1).max();
-        let n_threads = moment.thread.max(moment.child.unwrap_or(0)) as usize + 1;
-        self.room(n_threads, n_objects.unwrap_or(0));
-        let is_store = moment.is_store && self.memory != MemoryModel::Sc;
-        let drains = moment.taken.drains || self.memory == MemoryModel::Sc;
-        let mut clock = self.own_past(moment, drains, is_store);
-        for access in &moment.taken.footprint.accesses {
-            let forwarded = self.memory != MemoryModel::Sc && access.mode == Mode::Read && sees_own(access.object);
-            if !forwarded {
-                self.join_object(&mut clock, access.object, access.mode);
+    /// A store and those of the thread before it, as far as one is not ordered before the next.
+    fn stores(&self, newest: EventId) -> impl Iterator<Item = EventId> + '_ {
+        let mut next = newest;
+        std::iter::from_fn(move || {
+            let store = (next != NONE).then_some(next)?;
+            next = if self.memory == MemoryModel::Tso { NONE } else { self.event(store).before.store };
+            Some(store)
+        })
+    }
+
+    /// Adds an event of a thread, which may fork another.
+    pub(super) fn add(&mut self, thread: u16, child: Option<u16>, taken: &Taken, operation: &Operation) {
+        let n_threads = self.threads.len() as u16;
+        self.make_room(thread.max(child.unwrap_or(0)), taken);
+        let is_store = matches!(operation, Operation::Write { .. }) && !taken.drains;
+        let id = self.events.len() as EventId;
+        self.rows.resize(self.rows.len() + self.n_all, 0);
+        let before = self.threads[thread as usize];
+        self.come_after_own(id, before, taken, is_store);
+        let mut links = SmallVec::new();
+        for access in &taken.footprint.accesses {
+            let previous = self.objects[access.object as usize];
+            let link = Link { object: access.object, mode: access.mode, previous };
+            self.come_after_touches(id, thread, is_store || taken.drains, link);
+            links.push(link);
+        }
+        let group = self.count(id, thread, taken, is_store);
+        let updates = matches!(operation, Operation::Rmw { .. } | Operation::Cas { .. });
+        let value = taken.value;
+        self.events.push(Event { thread, is_store, updates, value, group, links, before, n_threads });
+        self.note(id, thread, child, taken, is_store);
+    }
+
+    fn make_room(&mut self, thread: u16, taken: &Taken) {
+        let n_threads = (thread as usize + 1).max(self.threads.len());
+        self.threads.resize(n_threads, Thread::NEW);
+        let n_objects = taken.footprint.accesses.iter().map(|access| access.object as usize + 1).max().unwrap_or(0);
+        if self.objects.len() < n_objects {
+            self.objects.resize(n_objects, Touched { write: NONE, since: NONE, shared: false });
+            self.groups.resize(n_objects, SmallVec::new());
+        }
+        let n_weak = match self.memory {
+            MemoryModel::Pso => 2 * n_threads.max(self.n_groups as usize + 1),
+            _ => 2 * n_threads,
+        };
+        if n_threads > self.n_full || n_weak > self.n_all - self.n_full {
+            self.widen(2 * n_threads, 2 * n_weak);
+        }
+    }
+
+    /// Makes all clocks longer.
+    fn widen(&mut self, n_full: usize, n_weak: usize) {
+        let (n_full, n_weak) = (n_full.max(self.n_full), n_weak.max(self.n_all - self.n_full));
+        let mut rows = Vec::with_capacity(self.events.len() * (n_full + n_weak));
+        for row in self.rows.chunks(self.n_all) {
+            let (full, weak) = row.split_at(self.n_full);
+            rows.extend_from_slice(full);
+            rows.resize(rows.len() + n_full - full.len(), 0);
+            rows.extend_from_slice(weak);
+            rows.resize(rows.len() + n_weak - weak.len(), 0);
+        }
+        (self.rows, self.n_full, self.n_all) = (rows, n_full, n_full + n_weak);
+    }
+
+    /// The last row, which is that of `id`, comes after another event: under SC, or weakly, or both.
+    fn join(&mut self, id: EventId, earlier: EventId, positions: std::ops::Range<usize>) {
+        if earlier == NONE {
+            return;
+        }
+        let (known, new) = self.rows.split_at_mut(id as usize * self.n_all);
+        let earlier = &known[earlier as usize * self.n_all..][..self.n_all];
+        for (count, &more) in new[positions.clone()].iter_mut().zip(&earlier[positions]) {
+            *count = (*count).max(more);
+        }
+    }
+
+    fn come_after_own(&mut self, id: EventId, own: Thread, taken: &Taken, is_store: bool) {
+        let (full, weak) = (0..self.n_full, self.n_full..self.n_all);
+        self.join(id, own.last, full.clone());
+        self.join(id, own.issued, weak.clone());
+        let newest = match is_store {
+            _ if taken.drains || (is_store && taken.barrier) => own.store,
+            true => own.held,
+            false => NONE,
+        };
+        let stores: SmallVec<[EventId; 8]> = self.stores(newest).collect();
+        stores.into_iter().for_each(|store| self.join(id, store, weak.clone()));
+        if taken.joins_all {
+            for other in 0..self.threads.len() {
+                let Thread { last, issued, .. } = self.threads[other];
+                self.join(id, last, full.clone());
+                // Whoever has ended has drained.
+                self.join(id, issued, weak.clone());
             }
         }
-        let stamp = self.count(&mut clock, moment, is_store);
-        self.note(moment, drains, is_store, &clock);
-        (clock, stamp)
     }
 
-    fn own_past(&mut self, moment: &Moment<'_>, drains: bool, is_store: bool) -> Clock {
-        let base = 3 * moment.thread as usize;
-        let mut clock = self.threads[base + ISSUED].clone();
-        if moment.taken.barrier && self.memory == MemoryModel::Pso {
-            let stores = self.threads[base + STORES].clone();
-            self.join_into(Slot::Thread((base + BARRIER) as u32), &stores);
+    fn come_after_touches(&mut self, id: EventId, thread: u16, orders: bool, link: Link) {
+        let (full, all) = (0..self.n_full, 0..self.n_all);
+        let Link { object, mode, previous: Touched { write, since, shared } } = link;
+        if write != NONE {
+            let newest = self.event(write);
+            let is_forwarded = mode == Mode::Read && !orders && newest.is_store && newest.thread == thread;
+            self.join(id, write, if is_forwarded { full } else { all.clone() });
         }
-        if drains {
-            join(&mut clock, &self.threads[base + STORES]);
-        } else if is_store {
-            join(&mut clock, &self.threads[base + BARRIER]);
+        if mode == Mode::Read && !shared {
+            return;
         }
-        if moment.taken.joins_all {
-            for other in self.threads.chunks(3) {
-                join(&mut clock, &other[ISSUED]);
-                join(&mut clock, &other[STORES]);
+        let mut next = since;
+        while next != NONE {
+            let Some(&link) = self.event(next).links.iter().find(|link| link.object == object) else { break };
+            if mode.conflicts(link.mode) {
+                self.join(id, next, all.clone());
             }
-        }
-        clock
-    }
-
-    fn join_object(&self, clock: &mut Clock, object: Object, mode: Mode) {
-        let [writes, shares, reads] = [0, 1, 2].map(|at| &self.objects[3 * object as usize + at]);
-        join(clock, writes);
-        if mode != Mode::Share {
-            join(clock, shares);
-        }
-        if mode != Mode::Read {
-            join(clock, reads);
+            next = link.previous.since;
         }
     }
 
-    /// Counts the event in its groups; the stamp is that of what it writes, if it writes.
-    fn count(&mut self, clock: &mut Clock, moment: &Moment<'_>, is_store: bool) -> Stamp {
-        let written = moment.taken.footprint.accesses.iter().find(|access| access.mode == Mode::Write);
-        let mut stamp = Stamp { group: 0, count: 0 };
+    /// Counts the event in its groups.
+    fn count(&mut self, id: EventId, thread: u16, taken: &Taken, is_store: bool) -> u16 {
+        let row = id as usize * self.n_all;
+        self.rows[row + thread as usize] += 1;
+        let written = taken.footprint.accesses.iter().find(|access| access.mode == Mode::Write);
+        let mut group = self.group(thread, None);
         if !is_store {
-            stamp = tick(clock, self.group(moment.thread, None));
+            self.rows[row + self.n_full + group as usize] += 1;
         }
-        if let Some(written) = written
-            && self.memory != MemoryModel::Sc
-        {
-            stamp = tick(clock, self.group(moment.thread, Some(written.object)));
+        if let Some(written) = written {
+            group = self.group(thread, Some(written.object));
+            self.rows[row + self.n_full + group as usize] += 1;
         }
-        stamp
+        group
     }
 
-    fn group(&mut self, thread: u16, stores: Option<Object>) -> u16 {
-        match self.memory {
-            MemoryModel::Sc => thread,
-            MemoryModel::Tso => 2 * thread + u16::from(stores.is_some()),
-            MemoryModel::Pso => {
-                let next = self.groups.len() as u16;
-                *self.groups.entry((thread, stores)).or_insert(next)
+    fn group(&mut self, thread: u16, written: Option<Object>) -> u16 {
+        match (self.memory, written) {
+            (MemoryModel::Pso, Some(object)) => {
+                let known = self.groups[object as usize].iter().find(|group| group.0 == thread);
+                known.map(|group| group.1).unwrap_or_else(|| {
+                    // Threads have the even positions.
+                    let group = 2 * self.n_groups + 1;
+                    self.n_groups += 1;
+                    self.groups[object as usize].push((thread, group));
+                    group
+                })
             }
+            (_, written) => 2 * thread + u16::from(written.is_some()),
         }
     }
 
-    fn note(&mut self, moment: &Moment<'_>, drains: bool, is_store: bool, clock: &Clock) {
-        let base = 3 * moment.thread;
-        let slot = |at: usize| Slot::Thread(u32::from(base) + at as u32);
+    fn note(&mut self, id: EventId, thread: u16, child: Option<u16>, taken: &Taken, is_store: bool) {
+        let own = &mut self.threads[thread as usize];
+        own.last = id;
+        if taken.barrier {
+            own.held = own.store;
+        }
         if is_store {
-            self.join_into(slot(STORES), clock);
+            own.store = id;
             if self.memory == MemoryModel::Tso {
-                self.join_into(slot(BARRIER), clock);
+                own.held = id;
             }
         } else {
-            self.set(slot(ISSUED), clock);
-            if drains && self.memory != MemoryModel::Sc {
-                // What drains comes after all stores, and everything after it.
-                self.set(slot(STORES), clock);
+            own.issued = id;
+            if taken.drains {
+                (own.store, own.held) = (NONE, NONE);
             }
         }
-        if let Some(child) = moment.child {
-            self.join_into(Slot::Thread(3 * u32::from(child)), clock);
+        if let Some(child) = child {
+            self.threads[child as usize] = Thread { last: id, issued: id, ..Thread::NEW };
         }
-        for access in &moment.taken.footprint.accesses {
-            let at = match access.mode {
-                Mode::Write => 0,
-                Mode::Share => 1,
-                Mode::Read | Mode::Own(_) => 2,
-            };
-            self.join_into(Slot::Object(3 * access.object + at), clock);
-        }
-    }
-
-    fn slot(&mut self, slot: Slot) -> &mut Clock {
-        match slot {
-            Slot::Thread(at) => &mut self.threads[at as usize],
-            Slot::Object(at) => &mut self.objects[at as usize],
+        for access in &taken.footprint.accesses {
+            let touched = &mut self.objects[access.object as usize];
+            touched.shared |= access.mode == Mode::Share;
+            match access.mode {
+                Mode::Write => (touched.write, touched.since) = (id, NONE),
+                _ => touched.since = id,
+            }
         }
     }
 
-    fn set(&mut self, slot: Slot, clock: &Clock) {
-        let old = std::mem::replace(self.slot(slot), clock.clone());
-        self.log.push((slot, old));
-    }
-
-    fn join_into(&mut self, slot: Slot, clock: &Clock) {
-        let old = self.slot(slot).clone();
-        join(self.slot(slot), clock);
-        self.log.push((slot, old));
+    /// Takes the last event back, and gives it.
+    pub(super) fn undo(&mut self) -> Option<Event> {
+        let event = self.events.pop()?;
+        self.rows.truncate(self.events.len() * self.n_all);
+        self.threads[event.thread as usize] = event.before;
+        self.threads.truncate(event.n_threads as usize);
+        for link in &event.links {
+            self.objects[link.object as usize] = link.previous;
+        }
+        Some(event)
     }
 }
 
-/// Whether a clock has counted so far.
-pub(super) fn counts(clock: &Clock, stamp: Stamp) -> bool {
-    clock.get(stamp.group as usize).is_some_and(|&count| count >= stamp.count)
-}
-
-fn tick(clock: &mut Clock, group: u16) -> Stamp {
-    let at = group as usize;
-    if clock.len() <= at {
-        clock.resize(at + 1, 0);
-    }
-    clock[at] += 1;
-    Stamp { group, count: clock[at] }
-}
-
-fn join(clock: &mut Clock, other: &Clock) {
-    if clock.len() < other.len() {
-        clock.resize(other.len(), 0);
-    }
-    for (count, &more) in clock.iter_mut().zip(other) {
-        *count = (*count).max(more);
+impl Event {
+    /// The objects that it wrote.
+    pub(super) fn written(&self) -> impl Iterator<Item = Object> + '_ {
+        self.links.iter().filter(|link| link.mode == Mode::Write).map(|link| link.object)
     }
 }
