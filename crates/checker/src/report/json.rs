@@ -35,6 +35,7 @@ pub struct JsonReport {
     pub states: u64,
     pub steps: u64,
     pub histories: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub borderline: Option<u64>,
     pub final_states: u64,
     pub seconds: Option<f64>,

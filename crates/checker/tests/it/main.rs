@@ -19,6 +19,7 @@ mod reference;
 mod regressions;
 mod replay;
 mod store_buffers;
+mod traces;
 mod twins;
 mod z3;
 

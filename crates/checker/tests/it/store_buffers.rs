@@ -117,3 +117,44 @@ fn the_monitor_is_precise_on_memory_alone() {
 fn the_monitor_is_precise() {
     monitor_is_precise(Features::ALL, 2_000);
 }
+
+/// The programs of the paper, as they were and corrected, with engine `icb` up to the paper's bounds, but for the longest of them.
+#[test]
+fn the_papers_programs_are_unsafe_and_their_corrections_are_not() {
+    let programs = [("store_buffering", 9), ("dekker", 3), ("bakery", 1), ("takequeue", 5), ("idle", 9)];
+    for (name, preemptions) in programs {
+        let file = format!("{}/corpus/programs/papers/sober_{name}.ut", env!("CARGO_WORKSPACE_DIR"));
+        let source = Arc::new(Source::new(name, std::fs::read_to_string(file).expect("it is there")));
+        for (memory, fenced) in [(MemoryModel::Tso, 0), (MemoryModel::Tso, 1), (MemoryModel::Pso, 1)] {
+            let defines = BTreeMap::from([("FENCED".to_string(), fenced)]);
+            let program = ut::parse(source.clone(), &defines).expect("it is a program");
+            let engine = Engine::Icb { preemptions, traces: true };
+            let monitor = Some(Monitor::StoreBuffers);
+            let options = Options { engine, monitor, all_violations: true, ..Options::new(memory) };
+            let report = check(&program, &options, &Unwatched);
+            assert!(matches!(report.stop, StopReason::Exhausted | StopReason::PreemptionLimit), "{name}: {report:#?}");
+            assert_eq!(differs(&report), fenced == 0, "{name} under {memory}");
+            assert!(report.violations.iter().all(|found| found.kind == ViolationKind::StoreBuffers), "{name}");
+        }
+    }
+}
+
+#[test]
+fn sampling_reports_only_programs_that_differ() {
+    for_all(sketches(Features::MEMORY), cases(300), |sketch| {
+        let program = sketch.program();
+        for memory in [MemoryModel::Tso, MemoryModel::Pso] {
+            let limits = Limits { executions: 30, ..Options::new(memory).limits };
+            let expected = differs(&watch(&program, memory, Options::new(memory).limits));
+            for engine in [Engine::Random { seed: 5 }, Engine::Pct { seed: 5, depth: 3 }] {
+                let monitor = Some(Monitor::StoreBuffers);
+                let options = Options { engine, monitor, all_violations: true, limits, ..Options::new(memory) };
+                let report = check(&program, &options, &Unwatched);
+                if report.stop != StopReason::ExecutionLimit || (differs(&report) && !expected) {
+                    return Err(format!("{memory} {engine}: {report:#?}"));
+                }
+            }
+        }
+        Ok(())
+    });
+}

@@ -67,10 +67,8 @@ impl Borderline {
 
     /// Takes the last event back.
     pub(super) fn undo(&mut self) {
-        let Some(event) = self.clocks.undo() else { return };
-        for object in event.written() {
-            self.writes[object as usize].pop();
-        }
+        let writes = &mut self.writes;
+        self.clocks.undo(|object| _ = writes[object as usize].pop());
         self.threads.truncate(self.clocks.n_threads());
     }
 

@@ -14,6 +14,7 @@ use super::super::footprint::{Mode, Object};
 use super::super::happens_before::Taken;
 use crate::execution::{MemoryModel, Operation};
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// An event by its place in the execution.
 pub(super) type EventId = u32;
@@ -30,6 +31,8 @@ pub(super) struct Clocks {
     /// The clocks of all events, one after the other.
     rows: Vec<u32>,
     events: Vec<Event>,
+    /// What the events touched, one after the other.
+    links: Vec<Link>,
     threads: Vec<Thread>,
     objects: Vec<Touched>,
     /// Under PSO, the group of each thread's stores to each object.
@@ -48,7 +51,8 @@ pub(super) struct Event {
     pub(super) value: i64,
     /// The group that it is counted in.
     group: u16,
-    links: SmallVec<[Link; 2]>,
+    /// Where what it touched begins.
+    links: u32,
     /// Its thread before it, and how many threads were known.
     before: Thread,
     n_threads: u16,
@@ -98,10 +102,11 @@ impl Clocks {
     pub(super) fn new(memory: MemoryModel) -> Clocks {
         Clocks {
             memory,
-            n_full: 4,
-            n_all: 12,
+            n_full: 2,
+            n_all: 6,
             rows: Vec::new(),
             events: Vec::new(),
+            links: Vec::new(),
             threads: Vec::new(),
             objects: Vec::new(),
             groups: Vec::new(),
@@ -178,15 +183,16 @@ impl Clocks {
         self.make_room(thread.max(child.unwrap_or(0)), taken);
         let is_store = matches!(operation, Operation::Write { .. }) && !taken.drains;
         let id = self.events.len() as EventId;
-        self.rows.resize(self.rows.len() + self.n_all, 0);
         let before = self.threads[thread as usize];
-        self.come_after_own(id, before, taken, is_store);
-        let mut links = SmallVec::new();
+        self.copy_or_zero(before.last, 0..self.n_full);
+        self.copy_or_zero(before.issued, self.n_full..self.n_all);
+        self.come_after_own(before, taken, is_store);
+        let links = self.links.len() as u32;
         for access in &taken.footprint.accesses {
             let previous = self.objects[access.object as usize];
             let link = Link { object: access.object, mode: access.mode, previous };
-            self.come_after_touches(id, thread, is_store || taken.drains, link);
-            links.push(link);
+            self.come_after_touches(thread, is_store || taken.drains, link);
+            self.links.push(link);
         }
         let group = self.count(id, thread, taken, is_store);
         let updates = matches!(operation, Operation::Rmw { .. } | Operation::Cas { .. });
@@ -226,58 +232,72 @@ impl Clocks {
         (self.rows, self.n_full, self.n_all) = (rows, n_full, n_full + n_weak);
     }
 
-    /// The last row, which is that of `id`, comes after another event: under SC, or weakly, or both.
-    fn join(&mut self, id: EventId, earlier: EventId, positions: std::ops::Range<usize>) {
+    /// Begins a row with a part of another event's.
+    fn copy_or_zero(&mut self, earlier: EventId, part: Range<usize>) {
         if earlier == NONE {
-            return;
+            self.rows.resize(self.rows.len() + part.len(), 0);
+        } else {
+            let row = earlier as usize * self.n_all;
+            self.rows.extend_from_within(row + part.start..row + part.end);
         }
-        let (known, new) = self.rows.split_at_mut(id as usize * self.n_all);
-        let earlier = &known[earlier as usize * self.n_all..][..self.n_all];
-        for (count, &more) in new[positions.clone()].iter_mut().zip(&earlier[positions]) {
+    }
+
+    /// The event that is being added comes after another one, by a part of the clocks.
+    #[inline]
+    fn join(&mut self, earlier: EventId, part: Range<usize>) {
+        let new = self.rows.len() - self.n_all;
+        let (known, new) = self.rows.split_at_mut(new);
+        let earlier = &known[earlier as usize * self.n_all..][part.clone()];
+        for (count, &more) in new[part].iter_mut().zip(earlier) {
             *count = (*count).max(more);
         }
     }
 
-    fn come_after_own(&mut self, id: EventId, own: Thread, taken: &Taken, is_store: bool) {
-        let (full, weak) = (0..self.n_full, self.n_full..self.n_all);
-        self.join(id, own.last, full.clone());
-        self.join(id, own.issued, weak.clone());
-        let newest = match is_store {
+    fn come_after_own(&mut self, own: Thread, taken: &Taken, is_store: bool) {
+        let mut store = match is_store {
             _ if taken.drains || (is_store && taken.barrier) => own.store,
             true => own.held,
             false => NONE,
         };
-        let stores: SmallVec<[EventId; 8]> = self.stores(newest).collect();
-        stores.into_iter().for_each(|store| self.join(id, store, weak.clone()));
+        while store != NONE {
+            self.join(store, self.n_full..self.n_all);
+            store = if self.memory == MemoryModel::Tso { NONE } else { self.event(store).before.store };
+        }
         if taken.joins_all {
             for other in 0..self.threads.len() {
                 let Thread { last, issued, .. } = self.threads[other];
-                self.join(id, last, full.clone());
                 // Whoever has ended has drained.
-                self.join(id, issued, weak.clone());
+                if last != NONE {
+                    self.join(last, 0..self.n_full);
+                    self.join(issued, self.n_full..self.n_all);
+                }
             }
         }
     }
 
-    fn come_after_touches(&mut self, id: EventId, thread: u16, orders: bool, link: Link) {
-        let (full, all) = (0..self.n_full, 0..self.n_all);
+    fn come_after_touches(&mut self, thread: u16, orders: bool, link: Link) {
         let Link { object, mode, previous: Touched { write, since, shared } } = link;
         if write != NONE {
             let newest = self.event(write);
             let is_forwarded = mode == Mode::Read && !orders && newest.is_store && newest.thread == thread;
-            self.join(id, write, if is_forwarded { full } else { all.clone() });
+            self.join(write, 0..if is_forwarded { self.n_full } else { self.n_all });
         }
         if mode == Mode::Read && !shared {
             return;
         }
         let mut next = since;
         while next != NONE {
-            let Some(&link) = self.event(next).links.iter().find(|link| link.object == object) else { break };
+            let Some(&link) = self.touched_by(next).iter().find(|link| link.object == object) else { break };
             if mode.conflicts(link.mode) {
-                self.join(id, next, all.clone());
+                self.join(next, 0..self.n_all);
             }
             next = link.previous.since;
         }
+    }
+
+    fn touched_by(&self, id: EventId) -> &[Link] {
+        let end = self.events.get(id as usize + 1).map_or(self.links.len(), |next| next.links as usize);
+        &self.links[self.event(id).links as usize..end]
     }
 
     /// Counts the event in its groups.
@@ -342,22 +362,17 @@ impl Clocks {
         }
     }
 
-    /// Takes the last event back, and gives it.
-    pub(super) fn undo(&mut self) -> Option<Event> {
-        let event = self.events.pop()?;
+    /// Takes the last event back, and shows the objects that it wrote.
+    pub(super) fn undo(&mut self, mut wrote: impl FnMut(Object)) {
+        let Some(event) = self.events.pop() else { return };
         self.rows.truncate(self.events.len() * self.n_all);
         self.threads[event.thread as usize] = event.before;
         self.threads.truncate(event.n_threads as usize);
-        for link in &event.links {
+        for link in self.links.drain(event.links as usize..) {
             self.objects[link.object as usize] = link.previous;
+            if link.mode == Mode::Write {
+                wrote(link.object);
+            }
         }
-        Some(event)
-    }
-}
-
-impl Event {
-    /// The objects that it wrote.
-    pub(super) fn written(&self) -> impl Iterator<Item = Object> + '_ {
-        self.links.iter().filter(|link| link.mode == Mode::Write).map(|link| link.object)
     }
 }
