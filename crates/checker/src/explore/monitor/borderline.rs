@@ -100,13 +100,17 @@ impl Borderline {
             _ if taken.drains => return None,
             _ => After::Loads,
         };
-        let touched = || taken.footprint.accesses.iter().map(|access| access.object);
-        if touched().all(|object| self.least(object, thread, after) == self.writes(object).len()) {
+        let accesses = &taken.footprint.accesses;
+        if let [access] = accesses[..] {
+            // The common case: if any write that is missed happens before the event, then the first does.
+            let missed = self.writes(access.object).get(self.least(access.object, thread, after));
+            if !missed.is_some_and(|&missed| self.clocks.is_before_next(missed, thread)) {
+                return None;
+            }
+        } else if accesses.is_empty() {
             return None;
         }
-        let choices: SmallVec<[Choice; 2]> = taken
-            .footprint
-            .accesses
+        let choices: SmallVec<[Choice; 2]> = accesses
             .iter()
             .map(|access| {
                 let least = self.least(access.object, thread, after);

@@ -2,10 +2,9 @@
 //! store buffers, while only SC executions are run.
 //!
 //! A position of a clock counts the events of a group, and a group is a set of events that are totally ordered. Without buffers the groups are
-//! the threads. With one queue per thread they are each thread's stores and the rest of its events, because a store is not ordered before
-//! later loads. With a queue per thread and cell they are each thread's stores to each cell and the rest.
+//! the threads. With one queue per thread they are each thread's writes. With a queue per thread and cell they are each thread's writes to each cell.
 //!
-//! This is the paper's Figure 3 but for two things. There, threads and cells have clocks of their own; here, events have, and threads and
+//! This is the paper's Figure 3 but for three things. Whether a load comes before something is never asked, so loads are not counted there. There, threads and cells have clocks of their own; here, events have, and threads and
 //! cells know their last events, so that an event is taken back by forgetting it. And there, a load comes after every store that is coherence-before the one it
 //! reads, even if it reads a store of its own thread. That store may still have been in the buffer, and then nobody else's came before the load:
 //! `x = 2; r = x; s = y ‖ y = 1; x = 1` ends with `r = 2, s = 0, x = 2` under TSO. Here such a load comes after nothing.
@@ -18,6 +17,9 @@ use std::ops::Range;
 
 /// An event by its place in the execution.
 pub(super) type EventId = u32;
+
+/// Clocks are multiples of this long: so many positions are joined at a time.
+const LANES: usize = 4;
 
 /// No event.
 const NONE: EventId = u32::MAX;
@@ -49,7 +51,7 @@ pub(super) struct Event {
     pub(super) updates: bool,
     /// What it wrote.
     pub(super) value: i64,
-    /// The group that it is counted in.
+    /// The group that it is counted in, if it writes.
     group: u16,
     /// Where what it touched begins.
     links: u32,
@@ -102,8 +104,8 @@ impl Clocks {
     pub(super) fn new(memory: MemoryModel) -> Clocks {
         Clocks {
             memory,
-            n_full: 2,
-            n_all: 6,
+            n_full: LANES,
+            n_all: 2 * LANES,
             rows: Vec::new(),
             events: Vec::new(),
             links: Vec::new(),
@@ -194,7 +196,7 @@ impl Clocks {
             self.come_after_touches(thread, is_store || taken.drains, link);
             self.links.push(link);
         }
-        let group = self.count(id, thread, taken, is_store);
+        let group = self.count(id, thread, taken);
         let updates = matches!(operation, Operation::Rmw { .. } | Operation::Cas { .. });
         let value = taken.value;
         self.events.push(Event { thread, is_store, updates, value, group, links, before, n_threads });
@@ -210,11 +212,11 @@ impl Clocks {
             self.groups.resize(n_objects, SmallVec::new());
         }
         let n_weak = match self.memory {
-            MemoryModel::Pso => 2 * n_threads.max(self.n_groups as usize + 1),
-            _ => 2 * n_threads,
+            MemoryModel::Pso => self.n_groups as usize + 1,
+            _ => n_threads,
         };
         if n_threads > self.n_full || n_weak > self.n_all - self.n_full {
-            self.widen(2 * n_threads, 2 * n_weak);
+            self.widen((2 * n_threads).next_multiple_of(LANES), (2 * n_weak).next_multiple_of(LANES));
         }
     }
 
@@ -248,8 +250,10 @@ impl Clocks {
         let new = self.rows.len() - self.n_all;
         let (known, new) = self.rows.split_at_mut(new);
         let earlier = &known[earlier as usize * self.n_all..][part.clone()];
-        for (count, &more) in new[part].iter_mut().zip(earlier) {
-            *count = (*count).max(more);
+        for (counts, more) in new[part].chunks_exact_mut(LANES).zip(earlier.chunks_exact(LANES)) {
+            for lane in 0..LANES {
+                counts[lane] = counts[lane].max(more[lane]);
+            }
         }
     }
 
@@ -300,36 +304,28 @@ impl Clocks {
         &self.links[self.event(id).links as usize..end]
     }
 
-    /// Counts the event in its groups.
-    fn count(&mut self, id: EventId, thread: u16, taken: &Taken, is_store: bool) -> u16 {
+    /// Counts the event, if it writes also for the other memory model, and gives its group there.
+    fn count(&mut self, id: EventId, thread: u16, taken: &Taken) -> u16 {
         let row = id as usize * self.n_all;
         self.rows[row + thread as usize] += 1;
         let written = taken.footprint.accesses.iter().find(|access| access.mode == Mode::Write);
-        let mut group = self.group(thread, None);
-        if !is_store {
-            self.rows[row + self.n_full + group as usize] += 1;
-        }
-        if let Some(written) = written {
-            group = self.group(thread, Some(written.object));
-            self.rows[row + self.n_full + group as usize] += 1;
-        }
+        let Some(written) = written else { return 0 };
+        let group = self.group(thread, written.object);
+        self.rows[row + self.n_full + group as usize] += 1;
         group
     }
 
-    fn group(&mut self, thread: u16, written: Option<Object>) -> u16 {
-        match (self.memory, written) {
-            (MemoryModel::Pso, Some(object)) => {
-                let known = self.groups[object as usize].iter().find(|group| group.0 == thread);
-                known.map(|group| group.1).unwrap_or_else(|| {
-                    // Threads have the even positions.
-                    let group = 2 * self.n_groups + 1;
-                    self.n_groups += 1;
-                    self.groups[object as usize].push((thread, group));
-                    group
-                })
-            }
-            (_, written) => 2 * thread + u16::from(written.is_some()),
+    fn group(&mut self, thread: u16, object: Object) -> u16 {
+        if self.memory != MemoryModel::Pso {
+            return thread;
         }
+        let known = self.groups[object as usize].iter().find(|group| group.0 == thread);
+        known.map(|group| group.1).unwrap_or_else(|| {
+            let group = self.n_groups;
+            self.n_groups += 1;
+            self.groups[object as usize].push((thread, group));
+            group
+        })
     }
 
     fn note(&mut self, id: EventId, thread: u16, child: Option<u16>, taken: &Taken, is_store: bool) {
