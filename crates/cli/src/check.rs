@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 use crate::watch::{Stopwatch, interrupted};
 use anyhow::bail;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{self, Engine, Options};
+use unthread_checker::explore::{self, Engine, Monitor, Options};
 use unthread_checker::program::Program;
 use unthread_checker::report::json::{JsonReport, json};
 use unthread_checker::report::text::Text;
@@ -21,6 +21,14 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
     if flags.dump_smt2.is_some() && !asks_a_solver {
         bail!("`--dump-smt2` needs an engine that asks a solver: `--engine mcr`");
     }
+    if flags.traces && flags.monitor.is_none() && flags.memory.0 != [MemoryModel::Sc] {
+        bail!(
+            "`--traces` runs sc executions: add `--memory sc`, or `--monitor store-buffers` to ask about tso and pso"
+        );
+    }
+    if let Some(monitor) = flags.monitor {
+        require_watchable(monitor, flags)?;
+    }
     let dump = flags.dump_smt2.as_deref().map(Dump::into).transpose()?;
     for file in &flags.files {
         let Some(mut program) = input::program(file, &flags.defines, terminal) else {
@@ -30,7 +38,7 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
         if flags.races {
             program.make_plain();
         }
-        for &memory in &flags.memory.0 {
+        for &memory in flags.memory.0.iter().filter(|&&memory| flags.monitor.is_none() || memory != MemoryModel::Sc) {
             worst = worst.max(check(file, &program, memory, flags, dump.as_ref(), terminal)?);
             if interrupted() {
                 return Ok(worst.max(Outcome::Inconclusive));
@@ -38,6 +46,23 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
         }
     }
     Ok(worst)
+}
+
+/// A monitor needs executions to watch, and stores that could wait.
+fn require_watchable(monitor: Monitor, flags: &CheckFlags) -> anyhow::Result<()> {
+    let (name, engine) = (monitor.name(), flags.engine());
+    if flags.memory.0 == [MemoryModel::Sc] {
+        bail!("`--monitor {name}` asks whether tso or pso differ from sc: say which with `--memory`");
+    }
+    if !engine.runs_executions() {
+        let runs: Vec<&str> =
+            Engine::ALL.into_iter().filter(|engine| engine.runs_executions()).map(Engine::name).collect();
+        bail!(
+            "`--monitor {name}` watches executions, and engine `{engine}` does not run one for each trace; {} do",
+            runs.join(", ")
+        );
+    }
+    Ok(())
 }
 
 fn check(
@@ -50,6 +75,7 @@ fn check(
 ) -> anyhow::Result<Outcome> {
     let options = Options {
         engine: flags.engine(),
+        monitor: flags.monitor,
         all_violations: flags.all_violations,
         count_histories: flags.histories,
         jobs: flags.jobs.into(),

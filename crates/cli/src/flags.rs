@@ -5,7 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Limits, Options};
+use unthread_checker::explore::{Engine, Limits, Monitor, Options};
 use unthread_checker::schedule::Schedule;
 
 const ABOUT: &str = "Checks concurrent programs exhaustively under SC, TSO and PSO";
@@ -69,12 +69,19 @@ pub(crate) struct CheckFlags {
     /// every execution of sc is one of tso
     #[arg(long, default_value = "tso", value_parser = memories())]
     pub(crate) memory: Memories,
-    /// How to search
-    #[arg(long, default_value = "exhaustive", value_parser = engine())]
-    engine: Engine,
+    /// How to search: `exhaustive` if nothing is said, and `dpor` with a monitor
+    #[arg(long, value_parser = engine())]
+    engine: Option<Engine>,
+    /// Run sc executions only and watch them: `store-buffers` reports that the memory model has executions that sc does not have, and which
+    /// store waits for that. If it has none, what is verified is verified for the memory model
+    #[arg(long, value_parser = monitor(), conflicts_with = "predict")]
+    pub(crate) monitor: Option<Monitor>,
     /// For `icb`: the most preemptions of an execution
     #[arg(long, value_name = "N")]
     preemptions: Option<u32>,
+    /// For `icb` under sc: run one execution for each trace (partial order reduction) instead of visiting each state once
+    #[arg(long)]
+    pub(crate) traces: bool,
     /// For `random` and `pct`: equal seeds give equal executions
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -115,8 +122,11 @@ pub(crate) struct CheckFlags {
 impl CheckFlags {
     /// The engine with its parameters.
     pub(crate) fn engine(&self) -> Engine {
-        match self.engine {
-            Engine::Icb { preemptions } => Engine::Icb { preemptions: self.preemptions.unwrap_or(preemptions) },
+        let otherwise = if self.monitor.is_some() { Engine::Dpor } else { Engine::Exhaustive };
+        match self.engine.unwrap_or(otherwise) {
+            Engine::Icb { preemptions, .. } => {
+                Engine::Icb { preemptions: self.preemptions.unwrap_or(preemptions), traces: self.traces }
+            }
             Engine::Random { seed } => Engine::Random { seed: self.seed.unwrap_or(seed) },
             Engine::Pct { seed, depth } => {
                 Engine::Pct { seed: self.seed.unwrap_or(seed), depth: self.depth.unwrap_or(depth) }
@@ -166,6 +176,8 @@ pub(crate) struct ReplayFlags {
 pub(crate) enum BenchCommand {
     /// The tables of the papers on maximal causality reduction, with the executions and times of engine mcr
     Papers(PapersFlags),
+    /// The table of the paper on store buffer safety, with engine icb and the monitor `store-buffers`
+    Sober(PapersFlags),
 }
 
 #[derive(Debug, Args)]
@@ -253,6 +265,11 @@ fn describe(memory: &MemoryModel) -> PossibleValue {
 fn engine() -> impl TypedValueParser<Value = Engine> {
     let value = |engine: &Engine| PossibleValue::new(engine.name()).help(engine.describe());
     PossibleValuesParser::new(Engine::ALL.iter().map(value)).try_map(|name| name.parse::<Engine>())
+}
+
+fn monitor() -> impl TypedValueParser<Value = Monitor> {
+    let value = PossibleValue::new(Monitor::StoreBuffers.name()).help("Would stores that wait make a difference?");
+    PossibleValuesParser::new([value]).map(|_| Monitor::StoreBuffers)
 }
 
 fn define(text: &str) -> Result<(String, i64), String> {

@@ -31,7 +31,7 @@ use crate::schedule::{Action, Step};
 const LOOK_EVERY: u64 = 1024;
 
 /// The length of an execution that is taken to be endless, unless the user says less.
-const MOST_EVENTS: u64 = 10_000;
+pub(super) const MOST_EVENTS: u64 = 10_000;
 
 /// Explores every trace and reports.
 pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
@@ -237,6 +237,10 @@ impl<'a> Search<'a> {
             self.forest.add_first(&mut node.tree, other, taken.footprint.clone());
         }
         let sleep = still_asleep(&node.sleep, &taken, &self.processes);
+        if let (Some(watcher), Some(operation)) = (&mut self.findings.watcher, &operation) {
+            let before = &self.running.thread_before().local;
+            watcher.step(&taken, operation, before, &mut self.findings.judge, || self.running.path.clone());
+        }
         self.order.push(&self.processes, self.objects.len(), taken);
         self.nodes.push(Node { sleep, tree });
         if let Some(data_races) = &mut self.data_races {
@@ -298,6 +302,9 @@ impl<'a> Search<'a> {
             self.nodes.pop();
             let Some(event) = self.order.pop() else { return false };
             self.running.undo();
+            if let Some(watcher) = &mut self.findings.watcher {
+                watcher.undo();
+            }
             if let Some(data_races) = &mut self.data_races {
                 data_races.undo(self.order.len());
             }

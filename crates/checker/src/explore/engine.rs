@@ -16,6 +16,8 @@ pub enum Engine {
     Icb {
         /// The last bound.
         preemptions: u32,
+        /// One execution for each trace, instead of every state once. For SC.
+        traces: bool,
     },
     /// Random executions.
     Random {
@@ -37,7 +39,7 @@ impl Engine {
         Engine::Exhaustive,
         Engine::Mcr,
         Engine::Dpor,
-        Engine::Icb { preemptions: 2 },
+        Engine::Icb { preemptions: 2, traces: false },
         Engine::Random { seed: 0 },
         Engine::Pct { seed: 0, depth: 3 },
     ];
@@ -62,6 +64,11 @@ impl Engine {
             options.rules = options.rules.unbounded();
         }
         options
+    }
+
+    /// Whether it runs executions, so that monitors can watch them; for `dpor` and `icb`, one for each trace.
+    pub fn runs_executions(self) -> bool {
+        matches!(self, Engine::Dpor | Engine::Icb { .. } | Engine::Random { .. } | Engine::Pct { .. })
     }
 
     /// In a sentence.

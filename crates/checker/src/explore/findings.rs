@@ -1,9 +1,10 @@
 //! What a search has found and done so far, whatever its engine: the place of limits, statistics and verdicts.
 
 use super::judge::Judge;
+use super::monitor::{Monitor, Watcher};
 use super::{Options, Progress, Watch};
 use crate::execution::{Interpreter, IrThread, Machine, State, Stuck, ThreadState};
-use crate::report::{FinalState, Report, Statistics, StopReason};
+use crate::report::{FinalState, Report, Statistics, StopReason, Violation, ViolationKind};
 use crate::schedule::Step;
 use std::collections::BTreeSet;
 
@@ -18,6 +19,8 @@ pub(super) struct Findings<'a> {
     pub(super) coverage: Option<String>,
     /// A bound was met: what was found stands, but not everything was covered.
     pub(super) incomplete: Option<StopReason>,
+    /// Watches executions on the side.
+    pub(super) watcher: Option<Watcher<'a>>,
 }
 
 impl<'a> Findings<'a> {
@@ -27,9 +30,10 @@ impl<'a> Findings<'a> {
             options,
             judge: Judge::new(subject, options.rules),
             final_states: BTreeSet::new(),
-            statistics: Statistics::default(),
+            statistics: Statistics { borderline: options.monitor.map(|_| 0), ..Statistics::default() },
             coverage: None,
             incomplete: None,
+            watcher: options.monitor.map(|_| Watcher::new(subject, options.memory)),
         }
     }
 
@@ -45,6 +49,10 @@ impl<'a> Findings<'a> {
             return false;
         }
         self.statistics.executions += 1;
+        if let Some(watcher) = &self.watcher {
+            let more = u64::from(watcher.is_borderline());
+            self.statistics.borderline = self.statistics.borderline.map(|count| count + more);
+        }
         if stuck == Stuck::Finished {
             let final_state = FinalState::of(self.subject, state);
             if !self.final_states.contains(&final_state) {
@@ -60,7 +68,9 @@ impl<'a> Findings<'a> {
     /// Why to stop now, if there is a reason.
     pub(super) fn stop(&self) -> Option<StopReason> {
         let limits = &self.options.limits;
-        if !self.options.all_violations && self.judge.has_violation() {
+        if let Some(why) = self.watcher.as_ref().and_then(Watcher::failed) {
+            Some(StopReason::Failed(why))
+        } else if !self.options.all_violations && self.judge.has_violation() {
             Some(StopReason::Violation)
         } else if self.statistics.executions >= limits.executions {
             Some(StopReason::ExecutionLimit)
@@ -102,7 +112,7 @@ impl<'a> Findings<'a> {
             memory: self.options.memory,
             engine: self.options.engine,
             coverage: match stop {
-                StopReason::Exhausted => Some("all executions".to_string()),
+                StopReason::Exhausted => Some(everything(self.options, &violations)),
                 _ => self.coverage,
             },
             stop,
@@ -111,5 +121,15 @@ impl<'a> Findings<'a> {
             final_states: self.final_states.into_iter().collect(),
             statistics: self.statistics,
         }
+    }
+}
+
+/// What an exhausted search has covered.
+fn everything(options: &Options, violations: &[Violation]) -> String {
+    let differs = violations.iter().any(|violation| violation.kind == ViolationKind::StoreBuffers);
+    match options.monitor {
+        Some(Monitor::StoreBuffers) if differs => "all executions of sc".to_string(),
+        Some(Monitor::StoreBuffers) => format!("all executions: those of sc, and {} has no others", options.memory),
+        None => "all executions".to_string(),
     }
 }

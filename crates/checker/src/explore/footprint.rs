@@ -134,6 +134,11 @@ impl Objects {
         Objects { cells, locks, fixed: cells + locks + condvars as u32, others: FxHashMap::default() }
     }
 
+    /// Whether it is a cell or a block, and neither a lock nor a condition variable.
+    pub(super) fn is_memory(&self, object: Object) -> bool {
+        object < self.cells || object >= self.fixed
+    }
+
     /// How many objects have numbers.
     pub(super) fn len(&self) -> usize {
         self.fixed as usize + self.others.len()

@@ -36,12 +36,17 @@ pub fn check(subject: &Interpreter<'_>, preemptions: u32, options: &Options, wat
     };
     let mut covered = None;
     let stop = search.run(preemptions, &mut covered, watch);
-    search.findings.coverage = match (covered, &stop) {
+    search.findings.coverage = coverage(covered, &stop);
+    search.findings.report(stop)
+}
+
+/// What has been covered, up to which bound.
+pub(super) fn coverage(covered: Option<u32>, stop: &StopReason) -> Option<String> {
+    match (covered, stop) {
         (_, StopReason::Exhausted) => None,
         (None, _) => Some("not even all executions without preemptions".to_string()),
         (Some(bound), _) => Some(format!("all executions with at most {bound} preemptions")),
-    };
-    search.findings.report(stop)
+    }
 }
 
 struct Search<'a> {

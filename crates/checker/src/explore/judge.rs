@@ -150,6 +150,17 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// The memory model has an execution that SC does not have.
+    pub(super) fn not_sequential(
+        &mut self,
+        identity: Vec<(ThreadKey, u32)>,
+        message: String,
+        places: Vec<(String, Span)>,
+        schedule: Schedule,
+    ) {
+        self.add((ViolationKind::StoreBuffers, identity, String::new()), message, places, || schedule.0);
+    }
+
     fn condition_broken(&mut self, span: Span, which: &str, path: impl Fn() -> Vec<Step>) {
         let place = vec![(ThreadKey(0), span.start)];
         let message = format!("the program can end in {which} final state");

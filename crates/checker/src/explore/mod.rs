@@ -13,8 +13,10 @@ mod gate;
 mod happens_before;
 pub mod histories;
 pub mod icb;
+mod icb_traces;
 mod judge;
 pub mod mcr;
+mod monitor;
 mod moves;
 mod observe;
 pub mod pct;
@@ -30,6 +32,7 @@ mod visited;
 mod wakeup_tree;
 
 pub use engine::Engine;
+pub use monitor::Monitor;
 pub use replay::{Replay, replay};
 
 use crate::execution::{Interpreter, MemoryModel, Rules};
@@ -46,6 +49,9 @@ pub struct Options {
     pub rules: Rules,
     /// How to search.
     pub engine: Engine,
+    /// What to watch for on the side. SC executions are run, whatever the memory model, and the engine is `dpor` unless it is another
+    /// that runs them.
+    pub monitor: Option<Monitor>,
     /// Find everything that is wrong, not just the first.
     pub all_violations: bool,
     /// Count combinations of thread histories, however long it takes. Otherwise they are counted where it is cheap.
@@ -137,6 +143,7 @@ impl Options {
             memory,
             rules,
             engine,
+            monitor: None,
             all_violations: false,
             count_histories: false,
             jobs: 1,
@@ -150,15 +157,23 @@ impl Options {
 pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report {
     let subject = Interpreter::new(program);
     let options = &options.engine.adapt(options);
-    let report = match options.engine {
-        Engine::Exhaustive => exhaustive::check(&subject, options, watch),
-        Engine::Mcr => mcr::check(&subject, options, watch),
-        Engine::Dpor => dpor::check(&subject, options, watch),
-        Engine::Icb { preemptions } => icb::check(&subject, preemptions, options, watch),
-        Engine::Random { seed } => random::check(&subject, seed, options, watch),
-        Engine::Pct { seed, depth } => pct::check(&subject, seed, depth, options, watch),
+    let report = match options.monitor {
+        Some(_) => monitor::lifted(&subject, options.rules, search(&subject, &monitor::below(options), watch)),
+        None => search(&subject, options, watch),
     };
     confirmed(&subject, options, report)
+}
+
+fn search(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
+    match options.engine {
+        Engine::Exhaustive => exhaustive::check(subject, options, watch),
+        Engine::Mcr => mcr::check(subject, options, watch),
+        Engine::Dpor => dpor::check(subject, options, watch),
+        Engine::Icb { preemptions, traces: true } => icb_traces::check(subject, preemptions, options, watch),
+        Engine::Icb { preemptions, traces: false } => icb::check(subject, preemptions, options, watch),
+        Engine::Random { seed } => random::check(subject, seed, options, watch),
+        Engine::Pct { seed, depth } => pct::check(subject, seed, depth, options, watch),
+    }
 }
 
 /// Runs one execution and reports everything wrong that its causality implies, whatever the options say of engines. Every violation
@@ -193,6 +208,10 @@ fn confirmed(subject: &Interpreter<'_>, options: &Options, mut report: Report) -
 
 /// Replays a violation's schedule and sees whether that violation shows.
 fn confirm(subject: &Interpreter<'_>, options: &Options, violation: &Violation) -> Result<(), String> {
+    if violation.kind == ViolationKind::StoreBuffers {
+        let shown = monitor::is_not_sc(subject, options.rules, &violation.schedule);
+        return shown.then_some(()).ok_or_else(|| format!("schedule {} is one of sc", violation.schedule));
+    }
     let patience = if violation.kind == ViolationKind::Livelock { usize::MAX } else { 0 };
     let replayed = replay::judged(subject, options.rules, &violation.schedule, patience);
     let replayed = replayed.map_err(|error| error.to_string())?;

@@ -2,6 +2,7 @@
 
 use super::endless::never_ends;
 use super::judge::Judge;
+use super::monitor::is_not_sc;
 use crate::execution::{Interpreter, Machine, Rules, Stuck};
 use crate::program::Program;
 use crate::report::{Observation, Violation};
@@ -17,6 +18,8 @@ pub struct Replay {
     pub violations: Vec<Violation>,
     /// Which `exists` conditions its end satisfies.
     pub observations: Vec<Observation>,
+    /// Whether SC has this execution: one with the same program order, reads-from and coherence.
+    pub is_sequential: bool,
     /// How it could go on.
     pub possible: Vec<Step>,
 }
@@ -26,10 +29,12 @@ const PATIENCE: usize = 20_000;
 
 /// Follows a schedule and judges what happens.
 pub fn replay(program: &Program, rules: Rules, schedule: &Schedule) -> Result<Replay, ReplayError> {
-    judged(&Interpreter::new(program), rules, schedule, PATIENCE)
+    let subject = Interpreter::new(program);
+    let replay = judged(&subject, rules, schedule, PATIENCE)?;
+    Ok(Replay { is_sequential: !is_not_sc(&subject, rules, schedule), ..replay })
 }
 
-/// Follows a schedule and judges what happens. Looks at as many states as `patience` says to find out whether its end is one.
+/// Follows a schedule and judges what happens, but for whether SC has it, too. Looks at as many states as `patience` says to find out whether its end is one.
 pub(super) fn judged(
     subject: &Interpreter<'_>,
     rules: Rules,
@@ -61,5 +66,5 @@ pub(super) fn judged(
         judge.finished(values, || steps.clone());
     }
     let (violations, observations) = judge.findings();
-    Ok(Replay { trace, violations, observations, possible })
+    Ok(Replay { trace, violations, observations, is_sequential: true, possible })
 }

@@ -2,7 +2,7 @@
 //! never verifies anything; it ends when there have been as many executions as allowed.
 
 use super::findings::Findings;
-use super::{Options, Watch};
+use super::{Options, Watch, monitor};
 use crate::execution::{Interpreter, IrThread, Machine, State};
 use crate::report::{Report, StopReason};
 use crate::schedule::Step;
@@ -54,6 +54,9 @@ pub(super) fn check(
 
 /// Runs one execution to its end, unless it is too long.
 fn run<'a>(machine: &Machine<'a, Interpreter<'a>>, findings: &mut Findings<'a>, picker: &mut dyn Picker) {
+    if let Some(watcher) = &mut findings.watcher {
+        watcher.restart();
+    }
     let mut state = machine.start();
     let (mut path, mut steps) = (Vec::new(), Vec::new());
     let events = findings.options.limits.events.min(EVENTS);
@@ -67,8 +70,13 @@ fn run<'a>(machine: &Machine<'a, Interpreter<'a>>, findings: &mut Findings<'a>, 
         }
         let step = picker.pick(&state, &steps);
         let before = state.threads[step.thread.index()].clone();
+        let seen = findings.watcher.as_mut().map(|watcher| watcher.look(&state, step));
         let performed = machine.apply(&mut state, step);
         path.push(step);
+        if let (Some(watcher), Some((taken, operation))) = (&mut findings.watcher, seen) {
+            let taken = monitor::came_of(taken, &performed);
+            watcher.step(&taken, &operation, &before.local, &mut findings.judge, || path.clone());
+        }
         findings.statistics.steps += 1;
         if let Some(failure) = &performed.failure {
             findings.judge.failed(&before, step, failure, || path.clone());

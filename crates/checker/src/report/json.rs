@@ -35,6 +35,8 @@ pub struct JsonReport {
     pub states: u64,
     pub steps: u64,
     pub histories: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub borderline: Option<u64>,
     pub final_states: u64,
     pub seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,6 +170,7 @@ pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f6
         states: report.statistics.states,
         steps: report.statistics.steps,
         histories: report.statistics.histories,
+        borderline: report.statistics.borderline,
         final_states: report.final_memories() as u64,
         seconds,
         effort: None,

@@ -120,6 +120,8 @@ pub enum ViolationKind {
     DataRace,
     /// A final state that a condition forbids.
     Condition,
+    /// An execution that SC does not have: what the monitor of that name looks for.
+    StoreBuffers,
 }
 
 /// The answer to a condition that is a question.
@@ -155,6 +157,8 @@ pub struct Statistics {
     pub redundant: u64,
     /// Steps taken.
     pub steps: u64,
+    /// Executions after a part of which a machine with store buffers could do something else; for monitor `store-buffers`.
+    pub borderline: Option<u64>,
     /// Distinct combinations of complete thread histories, where they were counted.
     pub histories: Option<u64>,
     /// What a solver was asked, for engines that have one. With several workers it differs from time to time.
@@ -241,6 +245,7 @@ impl ViolationKind {
             ViolationKind::Livelock => "livelock",
             ViolationKind::DataRace => "data-race",
             ViolationKind::Condition => "condition",
+            ViolationKind::StoreBuffers => "store-buffers",
         }
     }
 }

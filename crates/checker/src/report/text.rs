@@ -55,6 +55,9 @@ impl Text<'_> {
         if replay.violations.is_empty() {
             text += &self.headline(Tone::Good, "nothing wrong", &end(replay));
         }
+        if !replay.is_sequential {
+            text += &format!("{} sc has no such execution\n", self.style.paint(Tone::Heading, "note:"));
+        }
         for observation in replay.observations.iter().filter(|observation| observation.witness.is_some()) {
             text += &format!("{}: satisfied at the end\n", self.source_of(observation.span));
         }
@@ -235,11 +238,12 @@ fn sentence(violation: &Violation) -> String {
 
 /// What was done, in numbers.
 fn statistics(report: &Report) -> String {
-    let Statistics { executions, states, histories, .. } = report.statistics;
+    let Statistics { executions, states, histories, borderline, .. } = report.statistics;
     let mut parts = Vec::new();
     // Engines that run executions know no states.
     parts.extend((states > 0).then(|| plural(states, "state", "states")));
     parts.push(plural(executions, "execution", "executions"));
+    parts.extend(borderline.map(|borderline| format!("{borderline} borderline")));
     parts.extend(histories.map(|histories| plural(histories, "history", "histories")));
     parts.push(plural(report.final_memories() as u64, "final memory", "final memories"));
     parts.join(", ")

@@ -20,7 +20,7 @@ fn run(program: &Program, engine: Engine, memory: MemoryModel) -> Report {
 }
 
 fn icb(program: &Program, preemptions: u32) -> Report {
-    run(program, Engine::Icb { preemptions }, MemoryModel::Sc)
+    run(program, Engine::Icb { preemptions, traces: false }, MemoryModel::Sc)
 }
 
 /// A lost update takes one preemption, between the load and the store of one of the threads.
@@ -63,7 +63,7 @@ fn icb_without_a_bound_is_exhaustive_and_with_one_finds_less() {
             }
             let mut before = BTreeSet::new();
             for preemptions in [0, 1, 2, u32::MAX - 1] {
-                let report = run(&program, Engine::Icb { preemptions }, memory);
+                let report = run(&program, Engine::Icb { preemptions, traces: false }, memory);
                 let states: BTreeSet<_> = report.final_states.iter().cloned().collect();
                 if !states.is_superset(&before) {
                     return Err(format!("{memory}: {preemptions} preemptions find less than fewer"));
@@ -137,4 +137,43 @@ fn pct_states_its_guarantee() {
     let report = run(&parse(LOST_UPDATE), Engine::Pct { seed: 0, depth: 2 }, MemoryModel::Sc);
     let coverage = report.coverage.unwrap_or_default();
     assert!(coverage.contains("a bug of depth 2 with a probability of at least"), "{coverage}");
+}
+
+#[test]
+fn icb_over_traces_finds_what_icb_over_states_finds() {
+    for_all(sketches(Features::ALL), cases(500), |sketch| {
+        let program = sketch.program();
+        let limits = Limits { states: 10_000, events: 200, ..Options::new(MemoryModel::Sc).limits };
+        let options = Options { all_violations: true, limits, ..Options::new(MemoryModel::Sc) };
+        let search = |engine| check(&program, &Options { engine, ..options.clone() }, &Unwatched);
+        let exhaustive = search(Engine::Exhaustive);
+        let dpor = search(Engine::Dpor);
+        if [&exhaustive, &dpor].iter().any(|report| report.stop != StopReason::Exhausted) {
+            return Ok(());
+        }
+        for preemptions in [0, 1, 2, u32::MAX - 1] {
+            let states = search(Engine::Icb { preemptions, traces: false });
+            let traces = search(Engine::Icb { preemptions, traces: true });
+            if traces.final_states != states.final_states || violations(&traces) != violations(&states) {
+                return Err(format!("{preemptions} preemptions:\n{traces:#?}\n{states:#?}"));
+            }
+            let all = traces.stop == StopReason::Exhausted;
+            if all && traces.statistics.executions != dpor.statistics.executions {
+                return Err(format!("{} traces, not {}", traces.statistics.executions, dpor.statistics.executions));
+            }
+            if preemptions > 2 && !all {
+                return Err(format!("{:?}", traces.stop));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn icb_over_traces_counts_them_by_preemptions() {
+    let program = parse("shared x; thread t * 2 { x.fetch_add(1); x.fetch_add(1); }");
+    let traces = |preemptions| run(&program, Engine::Icb { preemptions, traces: true }, MemoryModel::Sc);
+    assert_eq!([0, 1, 2].map(|bound| traces(bound).statistics.executions), [2, 4, 6]);
+    assert_eq!(traces(1).coverage.as_deref(), Some("all executions with at most 1 preemptions"));
+    assert_eq!(traces(9).stop, StopReason::Exhausted);
 }

@@ -18,6 +18,8 @@ mod predict;
 mod reference;
 mod regressions;
 mod replay;
+mod store_buffers;
+mod traces;
 mod twins;
 mod z3;
 

@@ -1,4 +1,4 @@
-//! Runs a program of the corpus with engine `mcr` and counts.
+//! Runs a program of the corpus, counts, and takes the time.
 
 use crate::watch::Stopwatch;
 use anyhow::{Context, anyhow};
@@ -70,6 +70,14 @@ impl Meter {
         let count = Count { executions: report.statistics.executions, seconds, end };
         self.known.insert(key, count);
         Ok(count)
+    }
+
+    /// Checks a program once, and says how many seconds it took.
+    pub(super) fn run(&self, name: &str, defines: &[(&str, i64)], options: &Options) -> anyhow::Result<(Report, f64)> {
+        let program = self.program(name, defines)?;
+        let stopwatch = Stopwatch::start(name.to_string(), Some(self.max_time), None);
+        let report = explore::check(&program, options, &stopwatch);
+        Ok((report, stopwatch.stop()))
     }
 
     fn program(&self, name: &str, defines: &[(&str, i64)]) -> anyhow::Result<Program> {

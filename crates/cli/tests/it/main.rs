@@ -6,6 +6,7 @@ mod check;
 mod documents;
 mod json;
 mod litmus;
+mod monitor;
 mod queries;
 mod replay;
 

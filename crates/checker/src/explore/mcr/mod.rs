@@ -74,6 +74,7 @@ fn report(subject: &Interpreter<'_>, options: &Options, state: State, mut judge:
             states: 0,
             redundant: 0,
             steps: state.n_steps,
+            borderline: None,
             histories: Some(combinations),
             solver: Some(state.solver),
         },

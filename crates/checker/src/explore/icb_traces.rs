@@ -1,0 +1,260 @@
+//! Engine `icb` over traces: one execution for each trace that can be had with few preemptions, under SC.
+//!
+//! Sleep sets and backtracking by races drop executions that may be the only ones within the bound. What CHESS does instead is sound: executions so far that
+//! have the same happens-before order, and the same thread running, have the same futures within the same bound, so one of them is
+//! gone on with, the one with the fewest preemptions. Such an execution is known by the last event of each thread, because an event here *is* its past: it is
+//! stored once for each thing done, thread, and set of events that it comes directly after.
+
+use super::findings::Findings;
+use super::footprint::{Footprint, Mode};
+use super::happens_before::Taken;
+use super::monitor::{Eye, came_of};
+use super::rewind::Rewindable;
+use super::visited::Interner;
+use super::{Options, Watch, dpor};
+use crate::execution::{Interpreter, Machine, Operation, ThreadId};
+use crate::report::{Report, StopReason};
+use crate::schedule::Step;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// How often the watch is asked, in steps.
+const LOOK_EVERY: u64 = 4096;
+
+/// No event.
+const NONE: u32 = u32::MAX;
+
+/// Searches bound by bound and reports.
+pub(super) fn check(subject: &Interpreter<'_>, preemptions: u32, options: &Options, watch: &dyn Watch) -> Report {
+    let machine = Machine::new(subject, options.rules);
+    let mut search = Search {
+        machine: &machine,
+        findings: Findings::new(subject, options),
+        running: Rewindable::new(&machine),
+        eye: Eye::new(subject),
+        events: Interner::new(),
+        undone: Vec::new(),
+        last: Vec::new(),
+        objects: Vec::new(),
+        known: FxHashMap::default(),
+        complete: FxHashSet::default(),
+        cut: false,
+    };
+    let mut covered = None;
+    let stop = search.run(preemptions, &mut covered, watch);
+    search.findings.coverage = super::icb::coverage(covered, &stop);
+    search.findings.report(stop)
+}
+
+struct Search<'a> {
+    machine: &'a Machine<'a, Interpreter<'a>>,
+    findings: Findings<'a>,
+    running: Rewindable<'a>,
+    eye: Eye<'a>,
+    /// Events by what they do and what they come directly after.
+    events: Interner<Vec<u32>>,
+    /// How to take steps back.
+    undone: Vec<Undo>,
+    /// The last event of each thread, or the one that forked it.
+    last: Vec<u32>,
+    objects: Vec<Touched>,
+    /// Executions so far, with the most preemptions that were left.
+    known: FxHashMap<Vec<u32>, u32>,
+    /// Executions that came to an end.
+    complete: FxHashSet<Vec<u32>>,
+    /// The bound has kept a step from being taken.
+    cut: bool,
+}
+
+/// Who touched an object: the last to write it, and who shared or read it since.
+#[derive(Clone)]
+struct Touched {
+    write: u32,
+    shares: Vec<u32>,
+    reads: Vec<u32>,
+}
+
+struct Undo {
+    last: Vec<u32>,
+    objects: Vec<(usize, Touched)>,
+}
+
+/// Where the search stands before a step.
+struct Node {
+    /// Steps to take, the next one last, and the preemptions that are left after them.
+    steps: Vec<(Step, u32)>,
+}
+
+impl Search<'_> {
+    fn run(&mut self, preemptions: u32, covered: &mut Option<u32>, watch: &dyn Watch) -> StopReason {
+        for bound in 0..=preemptions {
+            self.known.clear();
+            self.complete.clear();
+            self.cut = false;
+            self.findings.statistics.executions = 0;
+            self.findings.statistics.borderline = self.findings.statistics.borderline.map(|_| 0);
+            if let Some(stop) = self.search(bound, watch) {
+                return stop;
+            }
+            if self.findings.incomplete.is_none() {
+                *covered = Some(bound);
+            }
+            if !self.cut {
+                return self.findings.exhausted();
+            }
+        }
+        StopReason::PreemptionLimit
+    }
+
+    /// All executions within the bound, depth first.
+    fn search(&mut self, bound: u32, watch: &dyn Watch) -> Option<StopReason> {
+        self.last = vec![NONE; self.running.state.threads.len()];
+        let mut nodes = vec![self.node(None, bound)];
+        while let Some(node) = nodes.last_mut() {
+            let Some((step, left)) = node.steps.pop() else {
+                nodes.pop();
+                if !nodes.is_empty() {
+                    self.undo();
+                }
+                continue;
+            };
+            self.take(step);
+            nodes.push(self.node(Some(step.thread), left));
+            let look = |findings: &Findings<'_>| {
+                findings.statistics.steps.is_multiple_of(LOOK_EVERY).then(|| findings.look(0, watch)).flatten()
+            };
+            if let Some(stop) = self.findings.stop().or_else(|| look(&self.findings)) {
+                return Some(stop);
+            }
+        }
+        None
+    }
+
+    /// What there is to do after a step of this thread, unless it has been done.
+    fn node(&mut self, thread: Option<ThreadId>, left: u32) -> Node {
+        if self.running.path.len() as u64 >= self.findings.options.limits.events.min(dpor::MOST_EVENTS) {
+            self.findings.incomplete = Some(StopReason::EventLimit);
+            return Node { steps: Vec::new() };
+        }
+        let mut now = self.last.clone();
+        now.sort_unstable();
+        let mut steps = Vec::new();
+        self.machine.steps(&self.running.state, &mut steps);
+        if steps.is_empty() {
+            if self.complete.insert(now) {
+                let running = &self.running;
+                self.findings.ended(self.machine, &running.state, || running.path.clone());
+            }
+            return Node { steps: Vec::new() };
+        }
+        now.push(thread.map_or(NONE, |thread| self.last[thread.index()]));
+        if self.known.get(&now).is_some_and(|&known| known >= left) {
+            return Node { steps: Vec::new() };
+        }
+        self.known.insert(now, left);
+        self.findings.judge.look_for_races(&self.running.state, || self.running.path.clone());
+        Node { steps: self.within_bound(steps, thread, left) }
+    }
+
+    /// The steps that can be taken within the bound. A thread that can go on is the first to.
+    fn within_bound(&mut self, steps: Vec<Step>, thread: Option<ThreadId>, left: u32) -> Vec<(Step, u32)> {
+        let goes_on = |step: &&Step| Some(step.thread) == thread;
+        let can_go_on = steps.iter().any(|step| goes_on(&step));
+        let others = steps.iter().filter(|step| !goes_on(step));
+        let mut chosen = Vec::new();
+        if !can_go_on {
+            chosen.extend(others.map(|&step| (step, left)));
+        } else if left > 0 {
+            chosen.extend(others.map(|&step| (step, left - 1)));
+        } else {
+            self.cut |= others.count() > 0;
+        }
+        chosen.extend(steps.iter().filter(goes_on).map(|&step| (step, left)));
+        chosen
+    }
+
+    fn take(&mut self, step: Step) {
+        self.findings.statistics.steps += 1;
+        let (taken, operation) = self.eye.look(&self.running.state, step);
+        let done = self.running.take(step, Some(&operation));
+        let taken = came_of(taken, &done);
+        let path = || self.running.path.clone();
+        let before = self.running.thread_before();
+        if let Some(failure) = &done.failure {
+            self.findings.judge.failed(before, step, failure, path);
+        }
+        if let Some(watcher) = &mut self.findings.watcher {
+            watcher.step(&taken, &operation, &before.local, &mut self.findings.judge, path);
+        }
+        self.note(&taken, &operation, step);
+    }
+
+    /// Finds the event's number, and notes what it touched.
+    fn note(&mut self, taken: &Taken, operation: &Operation, step: Step) {
+        let index = step.thread.index();
+        let event = self.event(taken, operation, index);
+        let mut undo = Undo { last: self.last.clone(), objects: Vec::new() };
+        self.last.resize(self.running.state.threads.len(), event);
+        self.last[index] = event;
+        for access in &taken.footprint.accesses {
+            let object = access.object as usize;
+            undo.objects.push((object, self.objects[object].clone()));
+            let touched = &mut self.objects[object];
+            match access.mode {
+                Mode::Write => *touched = Touched { write: event, shares: Vec::new(), reads: Vec::new() },
+                Mode::Share => touched.shares.push(event),
+                Mode::Read | Mode::Own(_) => touched.reads.push(event),
+            }
+        }
+        self.undone.push(undo);
+    }
+
+    fn event(&mut self, taken: &Taken, operation: &Operation, index: usize) -> u32 {
+        self.make_room(&taken.footprint);
+        let mut past = [halves(taken.thread.0), halves(taken.label.choice.unwrap_or(i64::MIN) as u64)].concat();
+        past.push(self.last[index]);
+        if *operation == Operation::JoinAll {
+            let mut others = self.last.clone();
+            others.sort_unstable();
+            past.extend(others);
+        }
+        for access in &taken.footprint.accesses {
+            let touched = &self.objects[access.object as usize];
+            past.extend([access.object, u32::from(access.mode == Mode::Write), touched.write]);
+            let mut since: Vec<u32> = Vec::new();
+            if access.mode != Mode::Share {
+                since.extend(&touched.shares);
+            }
+            if access.mode != Mode::Read {
+                since.extend(&touched.reads);
+            }
+            since.sort_unstable();
+            past.push(since.len() as u32);
+            past.extend(since);
+        }
+        self.events.intern(&past)
+    }
+
+    fn make_room(&mut self, footprint: &Footprint) {
+        let n_objects = footprint.accesses.iter().map(|access| access.object as usize + 1).max().unwrap_or(0);
+        if self.objects.len() < n_objects {
+            self.objects.resize(n_objects, Touched { write: NONE, shares: Vec::new(), reads: Vec::new() });
+        }
+    }
+
+    fn undo(&mut self) {
+        let Some(undo) = self.undone.pop() else { return };
+        self.last = undo.last;
+        for (object, touched) in undo.objects.into_iter().rev() {
+            self.objects[object] = touched;
+        }
+        self.running.undo();
+        if let Some(watcher) = &mut self.findings.watcher {
+            watcher.undo();
+        }
+    }
+}
+
+/// A long number in two halves.
+fn halves(number: u64) -> [u32; 2] {
+    [(number >> 32) as u32, number as u32]
+}

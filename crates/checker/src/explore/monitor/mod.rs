@@ -1,0 +1,160 @@
+//! Monitors: what is noticed about executions on the side, whatever engine runs them.
+//!
+//! `store-buffers` (Sober, CAV 2008) watches SC executions and says whether a machine with store buffers would do anything else. Every engine that
+//! runs executions can have it watched: it is told of each step (`borderline.rs`), and makes the execution that SC does not have (`witness.rs`).
+
+mod borderline;
+mod clocks;
+mod order;
+mod witness;
+
+pub(super) use witness::{Eye, is_not_sc};
+
+use super::happens_before::Taken;
+use super::judge::Judge;
+use super::observe::performed;
+use super::{Engine, Options};
+use crate::execution::{Interpreter, IrThread, Machine, MemoryModel, Operation, Performed, Rules, State, Subject};
+use crate::program::Span;
+use crate::report::{Report, ViolationKind};
+use crate::schedule::{Action, Schedule, Step};
+use borderline::Borderline;
+use rustc_hash::FxHashSet;
+use witness::witness;
+
+/// What to watch for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Monitor {
+    /// Whether the memory model has executions that SC does not have. Only SC executions are run.
+    StoreBuffers,
+}
+
+impl Monitor {
+    /// The name that flags and reports use.
+    pub fn name(self) -> &'static str {
+        "store-buffers"
+    }
+}
+
+/// Watches the executions of one search for borderline ones.
+pub(super) struct Watcher<'a> {
+    subject: &'a Interpreter<'a>,
+    memory: MemoryModel,
+    borderline: Borderline,
+    eye: Eye<'a>,
+    /// After how many steps the present execution was borderline.
+    flags: Vec<usize>,
+    /// Steps that have been reported, by place, and the object that they miss a write of.
+    known: FxHashSet<(u64, Span, u32)>,
+    /// What went wrong where a witness was made.
+    failed: Option<String>,
+}
+
+impl<'a> Watcher<'a> {
+    /// Watches for executions that the memory model has and SC does not.
+    pub(super) fn new(subject: &'a Interpreter<'a>, memory: MemoryModel) -> Watcher<'a> {
+        Watcher {
+            subject,
+            memory,
+            borderline: Borderline::new(memory, subject.initial_cells()),
+            eye: Eye::new(subject),
+            flags: Vec::new(),
+            known: FxHashSet::default(),
+            failed: None,
+        }
+    }
+
+    /// A step was taken; it is the last of the path.
+    pub(super) fn step(
+        &mut self,
+        taken: &Taken,
+        operation: &Operation,
+        before: &IrThread,
+        judge: &mut Judge<'_>,
+        path: impl Fn() -> Vec<Step>,
+    ) {
+        let Some(positions) = self.borderline.add(taken, operation) else { return };
+        self.flags.push(self.borderline.len());
+        let object = positions.first().map_or(0, |position| position.0);
+        if self.known.insert((taken.thread.0, self.subject.span(before), object)) {
+            match witness(self.subject, self.memory, &path(), &positions) {
+                Ok(witness) => {
+                    judge.not_sequential(witness.identity, witness.message, witness.places, witness.schedule)
+                }
+                Err(why) => self.failed = Some(format!("a borderline execution leads nowhere: {why}: {:?}", path())),
+            }
+        }
+    }
+
+    /// What a step will touch, for engines that do not know.
+    pub(super) fn look(&mut self, state: &State<IrThread>, step: Step) -> (Taken, Operation) {
+        self.eye.look(state, step)
+    }
+
+    /// The last step was taken back.
+    pub(super) fn undo(&mut self) {
+        if self.flags.last() == Some(&self.borderline.len()) {
+            self.flags.pop();
+        }
+        self.borderline.undo();
+    }
+
+    /// A new execution begins.
+    pub(super) fn restart(&mut self) {
+        while self.borderline.len() > 0 {
+            self.undo();
+        }
+    }
+
+    /// Whether the present execution is borderline.
+    pub(super) fn is_borderline(&self) -> bool {
+        !self.flags.is_empty()
+    }
+
+    /// Why what was seen cannot be right, if so.
+    pub(super) fn failed(&self) -> Option<String> {
+        self.failed.clone()
+    }
+}
+
+/// Completes what was seen of a step with what came of it.
+pub(super) fn came_of(mut taken: Taken, done: &Performed) -> Taken {
+    performed(&mut taken, done);
+    taken
+}
+
+/// The options of the search whose executions are watched: no store waits.
+pub(super) fn below(options: &Options) -> Options {
+    let engine = match options.engine {
+        Engine::Icb { preemptions, .. } => Engine::Icb { preemptions, traces: true },
+        engine if engine.runs_executions() => engine,
+        _ => Engine::Dpor,
+    };
+    Options { rules: MemoryModel::Sc.rules().unbounded(), engine, ..options.clone() }
+}
+
+/// The report with schedules for the machine with store buffers, where every store arrives at once.
+pub(super) fn lifted(subject: &Interpreter<'_>, rules: Rules, mut report: Report) -> Report {
+    let sc = report.violations.iter_mut().filter(|violation| violation.kind != ViolationKind::StoreBuffers);
+    let witnesses = report.observations.iter_mut().filter_map(|observation| observation.witness.as_mut());
+    for schedule in sc.map(|violation| &mut violation.schedule).chain(witnesses) {
+        *schedule = with_flushes(subject, rules, schedule);
+    }
+    report
+}
+
+fn with_flushes(subject: &Interpreter<'_>, rules: Rules, schedule: &Schedule) -> Schedule {
+    let machine = Machine::new(subject, rules.unbounded());
+    let mut state = machine.start();
+    let mut steps = Vec::new();
+    for &step in &schedule.0 {
+        steps.push(step);
+        machine.apply(&mut state, step);
+        if !state.threads[step.thread.index()].buffer.is_empty() {
+            let flush = Step { thread: step.thread, action: Action::Flush(0) };
+            steps.push(flush);
+            machine.apply(&mut state, flush);
+        }
+    }
+    Schedule(steps)
+}
