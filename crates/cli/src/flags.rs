@@ -23,6 +23,7 @@ Examples:
   unthread check dekker.ut --memory all         under SC, TSO and PSO
   unthread check ring.ut -D N=3 --max-time 2m   another size, at most two minutes
   unthread check dekker.ut --json | jq .verdict for programs
+  unthread check dekker.ut --html report.html   to look at in a browser
   unthread replay 0x2.1x3.0f dekker.ut          see one execution, step by step
   unthread litmus sb.litmus                     a litmus test: final states side by side
   unthread litmus tests/ --memory tso           many of them, as herd prints them";
@@ -87,6 +88,15 @@ pub(crate) struct CheckFlags {
     /// Print one JSON object per file and memory model (docs/report-format.md)
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write one self-contained page: the execution step by step, and what was covered
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write the execution graph of each violation for GraphViz
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dot: Option<PathBuf>,
+    /// Write a summary for continuous integration, as JUnit does
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
     /// Find everything that is wrong instead of stopping at the first
     #[arg(long)]
     pub(crate) all_violations: bool,
@@ -160,6 +170,9 @@ pub(crate) struct ReplayFlags {
     /// Report data races on every shared variable, as if all were declared plain
     #[arg(long)]
     pub(crate) races: bool,
+    /// Step through it on the terminal
+    #[arg(long)]
+    pub(crate) step: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -11,7 +11,9 @@ mod flags;
 mod input;
 mod litmus;
 mod outcome;
+mod outputs;
 mod replay;
+mod step;
 mod terminal;
 mod watch;
 

@@ -6,6 +6,7 @@ mod bounded;
 mod corpus;
 mod dpor;
 mod engines;
+mod explain;
 mod fuzz;
 mod language;
 mod litmus;
@@ -18,6 +19,7 @@ mod predict;
 mod reference;
 mod regressions;
 mod replay;
+mod simplest;
 mod twins;
 mod z3;
 

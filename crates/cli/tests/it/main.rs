@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod bench;
+mod book;
+mod browser;
 mod check;
 mod documents;
 mod json;
