@@ -179,6 +179,29 @@ pub(crate) struct ReplayFlags {
 pub(crate) enum BenchCommand {
     /// The tables of the papers on maximal causality reduction, with the executions and times of engine mcr
     Papers(PapersFlags),
+    /// What a check takes as a constant of the program grows, as a table and as curves
+    Sizes(SizesFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SizesFlags {
+    /// The program (.ut)
+    pub(crate) file: String,
+    /// The constant and its values: N=1..6 is 1 to 5
+    #[arg(value_parser = range)]
+    pub(crate) constant: (String, i64, i64),
+    /// The memory model
+    #[arg(long, default_value = "tso", value_parser = memory())]
+    pub(crate) memory: MemoryModel,
+    /// Engines, joined by commas
+    #[arg(long, value_delimiter = ',', default_value = "exhaustive,mcr,dpor", value_parser = engine())]
+    pub(crate) engines: Vec<Engine>,
+    /// Time per size and engine: 30, 30s, 2m, 1h, 500ms
+    #[arg(long, value_name = "SECONDS", default_value = "10s", value_parser = duration)]
+    pub(crate) max_time: Duration,
+    /// Write a page with the curves
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -275,6 +298,16 @@ fn define(text: &str) -> Result<(String, i64), String> {
     }
     let value = value.parse().map_err(|_| format!("`{value}` is not an integer"))?;
     Ok((name.to_string(), value))
+}
+
+fn range(text: &str) -> Result<(String, i64, i64), String> {
+    let mistake = || format!("`{text}` is not a constant and its values; expected NAME=LOW..HIGH, such as N=1..6");
+    let (name, values) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(mistake)?;
+    let (low, high) = values.split_once("..").ok_or_else(mistake)?;
+    match (low.parse(), high.parse()) {
+        (Ok(low), Ok(high)) if low < high => Ok((name.to_string(), low, high)),
+        _ => Err(mistake()),
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

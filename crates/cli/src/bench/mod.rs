@@ -2,6 +2,9 @@
 
 mod measure;
 mod papers;
+mod sizes;
+
+pub(crate) use sizes::sizes;
 
 use crate::flags::PapersFlags;
 use crate::outcome::Outcome;

@@ -8,6 +8,7 @@ mod check;
 mod documents;
 mod json;
 mod litmus;
+mod outputs;
 mod queries;
 mod replay;
 

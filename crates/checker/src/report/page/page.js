@@ -76,11 +76,12 @@ function why() {
       h("p", { class: "sentence", id: "sentence" }, prose(found.sequential.outcome)),
       h("p", { class: "meaning" }, "Reads that see something else than before are outlined."));
   }
-  const name = (at) => `${found.steps[at].name}: ${found.steps[at].text}`;
+  const event = (at) => h("button", { style: colour(found.steps[at].thread), title: `${found.steps[at].name}, line ${found.steps[at].line}`, onclick: () => go(at) },
+    h("b", {}, `${found.steps[at].thread}`), ` ${found.steps[at].text}`);
   const cycle = found.cycle.length > 0 && h("ol", { class: "cycle", id: "cycle" },
     h("span", {}, "No interleaving explains this:"),
     found.cycle.flatMap((edge) => [
-      h("li", {}, h("button", { onclick: () => go(edge.from) }, name(edge.from))),
+      h("li", {}, event(edge.from)),
       h("li", { class: "edge" }, `→ ${RELATIONS[edge.relation]} →`)]),
     h("li", { class: "edge" }, "the first again"));
   return h("section", { class: "why" }, h("p", { class: "what" }, `${found.kind}: ${found.message}`.replaceAll("`", "")),

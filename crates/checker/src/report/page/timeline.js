@@ -1,5 +1,7 @@
 // The execution: a column per thread, time downwards, arrows from stores to what they did.
 let rows = [];
+/** For each step its row. */
+let rowAt = [];
 
 /** Stretches of steps that do not matter and are worth folding. */
 const WORTH_FOLDING = 3;
@@ -25,7 +27,7 @@ function makeRows() {
 
 /** One step for each row. */
 const visibleSteps = () => rows.map((row) => row.from);
-const rowOf = (step) => rows.find((row) => row.from <= step && step < row.to);
+const rowOf = (step) => rowAt[step];
 
 /** Many threads get less room each. */
 const narrow = () => view.story.threads.length > 6;
@@ -33,6 +35,7 @@ const narrow = () => view.story.threads.length > 6;
 function timeline() {
   const { threads, steps, pending } = view.story;
   rows = makeRows();
+  rowAt = rows.flatMap((row) => Array(row.to - row.from).fill(row));
   const template = `--threads: ${threads.length}; --lane: ${narrow() ? 92 : 120}px`;
   const lanes = h("div", { class: "grid lanes", style: template }, h("div", { class: "head" }, "step"),
     threads.map((name, thread) => h("div", { class: "lane", style: colour(thread), title: name }, name, !narrow() && h("small", {}, ` ${thread}`))));
@@ -55,7 +58,8 @@ function stepRow(row, template, steps) {
   const events = view.sequential ? [] : view.found.events;
   const inCycle = !view.sequential && view.found.cycle.some((edge) => edge.from === row.from || edge.to === row.from);
   const classes = ["event", step.kind, step.failure && "fail", step.buffered && !flushed && "waits", !step.relevant && "idle", differs && "differs"];
-  row.event = h("div", { class: classes.filter(Boolean).join(" "), style: `${colour(step.thread)}; grid-column: ${step.thread + 2}`,
+  row.event = h("div", { class: classes.filter(Boolean).join(" "), // Nothing else stands in this row, so that a narrow column may be left.
+    style: `${colour(step.thread)}; grid-column: ${step.thread + 2}${narrow() ? " / -1" : ""}`,
     title: `${step.name}, line ${step.line}: ${step.text}${differs ? `; before: ${original.text}` : ""}` },
     step.kind === "flush" ? step.text.replace(/^flush /, "⇒ memory: ") : step.text,
     flushed && h("span", { class: "memory" }, " ⇒ memory"), h("span", { class: "line" }, `:${step.line}`));

@@ -119,6 +119,13 @@ impl Chromium {
         result["result"]["value"].clone()
     }
 
+    /// One of the numbers that the browser keeps about its own work.
+    pub(super) fn metric(&mut self, name: &str) -> f64 {
+        let metrics = self.send("Performance.getMetrics", json!({}));
+        let metric = metrics["metrics"].as_array().and_then(|all| all.iter().find(|metric| metric["name"] == name));
+        metric.and_then(|metric| metric["value"].as_f64()).expect("the browser keeps it")
+    }
+
     /// The text of the first element that a selector finds.
     pub(super) fn text(&mut self, selector: &str) -> String {
         text(&self.value(&format!("document.querySelector({selector:?})?.textContent ?? ''")))

@@ -5,9 +5,9 @@ mod chromium;
 
 use super::{folder, root, run};
 use chromium::Chromium;
+use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// Checks a program and gives the page that was written.
 fn page(folder: &Path, name: &str, arguments: &[&str]) -> PathBuf {
@@ -131,13 +131,16 @@ fn a_long_execution_opens_at_once() {
     let size = std::fs::metadata(&file).expect("it was written").len();
     assert!(size < 1_000_000, "{size} bytes");
     let Some(mut browser) = Chromium::start(&folder) else { return };
-    let started = Instant::now();
+    // Time of the processor: how long it takes to wait for one on a busy machine says nothing about the page.
+    browser.send("Performance.enable", json!({ "timeDomain": "threadTicks" }));
+    let before = browser.metric("TaskDuration");
     browser.open(&file);
     let steps = browser.value("view.story.steps.length");
     assert!(steps.as_u64().is_some_and(|steps| steps >= 480), "{steps}");
-    let page_time = browser.value("performance.timing.loadEventEnd - performance.timing.navigationStart");
-    assert!(page_time.as_f64().is_some_and(|time| time < 1000.0), "{page_time} ms, {:?} in all", started.elapsed());
-    println!("a page with {steps} steps: {size} bytes, opened in {page_time} ms");
+    let seconds = browser.metric("TaskDuration") - before;
+    let wall = browser.value("performance.timing.loadEventEnd - performance.timing.navigationStart");
+    println!("a page with {steps} steps: {size} bytes, opened in {seconds:.3} s of work, {wall} ms in all");
+    assert!(seconds < 1.0, "{seconds} s");
     browser.picture(&folder.join("long.png"));
     browser.press("f");
     browser.press("PageDown");
