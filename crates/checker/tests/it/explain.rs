@@ -159,6 +159,18 @@ fn each_kind_of_violation_has_its_sentence() {
     }
 }
 
+#[test]
+fn a_race_with_a_waiting_store_says_so() {
+    let text = "plain message;\nshared ready;\nthread sender {\n  message = 42;\n  ready = 1;\n}\nthread receiver {\n  while ready == 0 {}\n  let m = message;\n}";
+    assert_told(
+        "mp",
+        &parse("mp.ut", text.to_string()),
+        MemoryModel::Pso,
+        "sender's store to `message` (line 4) was still in its buffer when receiver read `message` (line 9), and nothing orders the two",
+        &["sender:4: message = 42", "receiver:9: m: message → 0"],
+    );
+}
+
 const STORE_BUFFERING: &str = "shared x, y;\nthread left {\n  x = 1;\n  let r = y;\n}\nthread right {\n  y = 1;\n  let r = x;\n}\n\
                                forbidden (left.r == 0 && right.r == 0);";
 

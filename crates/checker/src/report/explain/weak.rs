@@ -47,9 +47,17 @@ impl Teller<'_> {
         };
         let issued =
             |at: usize| if self.step(at).kind == StepKind::Flush { self.step(at).store.unwrap_or(at) } else { at };
+        let waited = [first, second].iter().any(|&at| self.step(at).kind == StepKind::Flush);
         let mut accesses = [issued(first), issued(second)];
         accesses.sort_unstable();
         let [first, second] = accesses;
+        if waited && self.step(second).is_read() {
+            let (late, who, cell) = (self.possessive(first), self.who(second), self.cell(second));
+            let line = self.line(second);
+            let sentence =
+                format!("{late} was still in its buffer when {who} read {cell} ({line}), and nothing orders the two");
+            return Some((sentence, vec![first, second]));
+        }
         let sentence = format!("nothing orders {} and {}", self.possessive(first), self.possessive(second));
         Some((sentence, vec![first, second]))
     }

@@ -23,7 +23,7 @@ function fillSource(file) {
   const keys = new Set(view.found.events.map((at) => view.found.steps[at]).filter((step) => fileOf(step) === file).map((step) => step.line));
   const lines = (source?.text ?? "").replace(/\n$/, "").split("\n").map((text, at) =>
     h("div", { class: `text${keys.has(at + 1) ? " key" : ""}`, "data-line": at + 1 }, h("span", {}, `${at + 1}`), h("span", { class: "marks" }), h("span", {}, coloured(text) )));
-  panel.replaceChildren(h("h2", {}, source ? file : `${file}: its text is not part of this report`), h("div", { class: "source", style: `--marks: ${Math.max(52, 17 * Math.min(view.story.threads.length, 8))}px` }, lines));
+  panel.replaceChildren(h("h2", {}, source ? file : `${file}: its text is not part of this report`), h("div", { class: "source", style: `--marks: ${Math.max(52, 17 * Math.min(view.story.threads.length, 11))}px` }, lines));
   shownFile = file;
 }
 
