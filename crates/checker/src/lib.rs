@@ -14,3 +14,8 @@ pub mod report;
 pub mod schedule;
 pub mod solver;
 pub mod trace;
+
+/// The book's chapter about this crate: its code is run like any example.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust-library.md")]
+struct Book;

@@ -4,6 +4,7 @@ use crate::dump::Dump;
 use crate::flags::CheckFlags;
 use crate::input;
 use crate::outcome::Outcome;
+use crate::outputs::Outputs;
 use crate::terminal::Terminal;
 use crate::watch::{Stopwatch, interrupted};
 use anyhow::bail;
@@ -30,6 +31,7 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
         require_watchable(monitor, flags)?;
     }
     let dump = flags.dump_smt2.as_deref().map(Dump::into).transpose()?;
+    let mut outputs = Outputs::new(flags);
     for file in &flags.files {
         let Some(mut program) = input::program(file, &flags.defines, terminal) else {
             worst = Outcome::BadInput;
@@ -39,12 +41,14 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
             program.make_plain();
         }
         for &memory in flags.memory.0.iter().filter(|&&memory| flags.monitor.is_none() || memory != MemoryModel::Sc) {
-            worst = worst.max(check(file, &program, memory, flags, dump.as_ref(), terminal)?);
+            worst = worst.max(check(file, &program, memory, flags, dump.as_ref(), &mut outputs, terminal)?);
             if interrupted() {
+                outputs.write()?;
                 return Ok(worst.max(Outcome::Inconclusive));
             }
         }
     }
+    outputs.write()?;
     Ok(worst)
 }
 
@@ -71,6 +75,7 @@ fn check(
     memory: MemoryModel,
     flags: &CheckFlags,
     dump: Option<&Dump>,
+    outputs: &mut Outputs<'_>,
     terminal: &Terminal,
 ) -> anyhow::Result<Outcome> {
     let options = Options {
@@ -83,14 +88,26 @@ fn check(
     };
     let stopwatch = Stopwatch::start(format!("{file}: {memory}"), flags.limits.max_time, dump);
     let search = if flags.predict { explore::predict } else { explore::check };
-    let report = search(program, &options, &stopwatch);
-    let effort = flags.stats.then(|| stopwatch.effort(&report.statistics)).flatten();
+    let mut report = search(program, &options, &stopwatch);
+    explore::simplify(program, &options, &mut report);
+    let effort = stopwatch.effort(&report.statistics);
+    let progress = stopwatch.progress(&report.statistics);
     let seconds = Some(stopwatch.stop());
     dump.map_or(Ok(()), Dump::result)?;
     let replay_command = |schedule: &Schedule| replay_command(schedule, file, memory, flags);
+    let object = || {
+        let mut object = json(program, options.rules, &report, seconds);
+        for (shown, found) in object.violations.iter_mut().zip(&report.violations) {
+            shown.replay = Some(replay_command(&found.schedule));
+        }
+        object
+    };
+    if outputs.wanted() {
+        outputs.add(program, &options, &report, JsonReport { effort: effort.clone(), ..object() }, progress);
+    }
+    let effort = effort.filter(|_| flags.stats);
     let shown = if flags.json {
-        let object = JsonReport { effort, ..json(program, options.rules, &report, seconds) };
-        serde_json::to_string(&object)? + "\n"
+        serde_json::to_string(&JsonReport { effort, ..object() })? + "\n"
     } else {
         let (rules, style) = (options.rules, terminal.style());
         let text = Text { program, memory, rules, style, replay_command: &replay_command };

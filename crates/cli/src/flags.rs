@@ -23,6 +23,7 @@ Examples:
   unthread check dekker.ut --memory all         under SC, TSO and PSO
   unthread check ring.ut -D N=3 --max-time 2m   another size, at most two minutes
   unthread check dekker.ut --json | jq .verdict for programs
+  unthread check dekker.ut --html report.html   to look at in a browser
   unthread replay 0x2.1x3.0f dekker.ut          see one execution, step by step
   unthread litmus sb.litmus                     a litmus test: final states side by side
   unthread litmus tests/ --memory tso           many of them, as herd prints them";
@@ -94,6 +95,15 @@ pub(crate) struct CheckFlags {
     /// Print one JSON object per file and memory model (docs/report-format.md)
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write one self-contained page: the execution step by step, and what was covered
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write the execution graph of each violation for GraphViz
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dot: Option<PathBuf>,
+    /// Write a summary for continuous integration, as JUnit does
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
     /// Find everything that is wrong instead of stopping at the first
     #[arg(long)]
     pub(crate) all_violations: bool,
@@ -170,6 +180,9 @@ pub(crate) struct ReplayFlags {
     /// Report data races on every shared variable, as if all were declared plain
     #[arg(long)]
     pub(crate) races: bool,
+    /// Step through it on the terminal
+    #[arg(long)]
+    pub(crate) step: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -178,6 +191,29 @@ pub(crate) enum BenchCommand {
     Papers(PapersFlags),
     /// The table of the paper on store buffer safety, with engine icb and the monitor `store-buffers`
     Sober(PapersFlags),
+    /// What a check takes as a constant of the program grows, as a table and as curves
+    Sizes(SizesFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SizesFlags {
+    /// The program (.ut)
+    pub(crate) file: String,
+    /// The constant and its values: N=1..6 is 1 to 5
+    #[arg(value_parser = range)]
+    pub(crate) constant: (String, i64, i64),
+    /// The memory model
+    #[arg(long, default_value = "tso", value_parser = memory())]
+    pub(crate) memory: MemoryModel,
+    /// Engines, joined by commas
+    #[arg(long, value_delimiter = ',', default_value = "exhaustive,mcr,dpor", value_parser = engine())]
+    pub(crate) engines: Vec<Engine>,
+    /// Time per size and engine: 30, 30s, 2m, 1h, 500ms
+    #[arg(long, value_name = "SECONDS", default_value = "10s", value_parser = duration)]
+    pub(crate) max_time: Duration,
+    /// Write a page with the curves
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -279,6 +315,16 @@ fn define(text: &str) -> Result<(String, i64), String> {
     }
     let value = value.parse().map_err(|_| format!("`{value}` is not an integer"))?;
     Ok((name.to_string(), value))
+}
+
+fn range(text: &str) -> Result<(String, i64, i64), String> {
+    let mistake = || format!("`{text}` is not a constant and its values; expected NAME=LOW..HIGH, such as N=1..6");
+    let (name, values) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(mistake)?;
+    let (low, high) = values.split_once("..").ok_or_else(mistake)?;
+    match (low.parse(), high.parse()) {
+        (Ok(low), Ok(high)) if low < high => Ok((name.to_string(), low, high)),
+        _ => Err(mistake()),
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

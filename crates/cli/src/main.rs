@@ -11,7 +11,9 @@ mod flags;
 mod input;
 mod litmus;
 mod outcome;
+mod outputs;
 mod replay;
+mod step;
 mod terminal;
 mod watch;
 
@@ -43,6 +45,7 @@ fn run(command: Command, terminal: &Terminal) -> anyhow::Result<Outcome> {
         Command::Replay(flags) => replay::run(&flags, terminal),
         Command::Bench(BenchCommand::Papers(flags)) => bench::papers(&flags, terminal),
         Command::Bench(BenchCommand::Sober(flags)) => bench::sober(&flags, terminal),
+        Command::Bench(BenchCommand::Sizes(flags)) => bench::sizes(&flags, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Flags::command(), "unthread", &mut script);

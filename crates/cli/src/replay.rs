@@ -3,9 +3,12 @@
 use crate::flags::ReplayFlags;
 use crate::input;
 use crate::outcome::Outcome;
+use crate::step;
 use crate::terminal::Terminal;
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
+use std::io::{self, IsTerminal};
 use unthread_checker::explore;
+use unthread_checker::report::json::Story;
 use unthread_checker::report::text::Text;
 
 /// Follows the schedule and shows what happens.
@@ -22,6 +25,14 @@ pub(crate) fn run(flags: &ReplayFlags, terminal: &Terminal) -> anyhow::Result<Ou
     })?;
     let (memory, style) = (flags.memory, terminal.style());
     let text = Text { program: &program, memory, rules, style, replay_command: &|schedule| schedule.to_string() };
-    terminal.print(&text.replay(&replay))?;
+    if flags.step {
+        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+            bail!("`--step` needs a terminal");
+        }
+        let outcome = replay.violations.first().map_or("nothing is wrong so far", |violation| &violation.message);
+        step::run(&program.source, &Story::of(&program, &replay.trace), outcome)?;
+    } else {
+        terminal.print(&text.replay(&replay))?;
+    }
     Ok(if replay.violations.is_empty() { Outcome::Verified } else { Outcome::Violation })
 }

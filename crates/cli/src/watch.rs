@@ -2,11 +2,11 @@
 
 use crate::dump::Dump;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use unthread_checker::explore::{Progress, Stage, Watch};
-use unthread_checker::report::json::JsonEffort;
+use unthread_checker::report::json::{JsonEffort, JsonProgress};
 use unthread_checker::report::{SolverStatistics, Statistics, StopReason};
 use unthread_checker::solver::Query;
 
@@ -42,12 +42,25 @@ pub(crate) struct Stopwatch<'d> {
     dump: Option<&'d Dump>,
     /// Nanoseconds that workers spent in each stage: when they left it minus when they entered it.
     stages: [AtomicI64; 3],
+    /// How far the search was, now and then.
+    samples: Mutex<Vec<JsonProgress>>,
 }
+
+/// More samples than this are thinned out.
+const MOST_SAMPLES: usize = 256;
 
 impl<'d> Stopwatch<'d> {
     /// Starts now. `what` stands before the progress.
     pub(crate) fn start(what: String, limit: Option<Duration>, dump: Option<&'d Dump>) -> Stopwatch<'d> {
-        Stopwatch { what, started: Instant::now(), limit, bar: OnceLock::new(), dump, stages: Default::default() }
+        Stopwatch {
+            what,
+            started: Instant::now(),
+            limit,
+            bar: OnceLock::new(),
+            dump,
+            stages: Default::default(),
+            samples: Mutex::default(),
+        }
     }
 
     /// What the search has taken so far, if it asked a solver.
@@ -62,6 +75,28 @@ impl<'d> Stopwatch<'d> {
             learn_seconds: seconds(Stage::Learn),
             solve_seconds: seconds(Stage::Solve),
         })
+    }
+
+    /// How far the search was over time, from the start to now.
+    pub(crate) fn progress(&self, statistics: &Statistics) -> Vec<JsonProgress> {
+        let Statistics { states, executions, .. } = *statistics;
+        let now = JsonProgress { seconds: self.started.elapsed().as_secs_f64(), states, executions };
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let start = JsonProgress { seconds: 0.0, states: 0, executions: 0 };
+        [start].into_iter().chain(samples).chain([now]).collect()
+    }
+
+    fn sample(&self, progress: &Progress, elapsed: Duration) {
+        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let Progress { states, executions, .. } = *progress;
+        samples.push(JsonProgress { seconds: elapsed.as_secs_f64(), states, executions });
+        if samples.len() > MOST_SAMPLES {
+            let mut keep = false;
+            samples.retain(|_| {
+                keep = !keep;
+                keep
+            });
+        }
     }
 
     fn nanoseconds(&self) -> i64 {
@@ -99,6 +134,7 @@ impl<'d> Stopwatch<'d> {
 impl Watch for Stopwatch<'_> {
     fn look(&self, progress: &Progress) -> Option<StopReason> {
         let elapsed = self.started.elapsed();
+        self.sample(progress, elapsed);
         if interrupted() || self.dump.is_some_and(Dump::has_failed) {
             return Some(StopReason::Interrupted);
         }

@@ -40,6 +40,11 @@ impl<'a> Judge<'a> {
         !self.violations.is_empty()
     }
 
+    /// What is wrong so far.
+    pub(super) fn found(&self) -> impl Iterator<Item = &Violation> {
+        self.violations.iter().map(|found| &found.1)
+    }
+
     /// Everything that is wrong, and the answers to questions.
     pub(super) fn findings(&mut self) -> (Vec<Violation>, Vec<Observation>) {
         let conditions = self.subject.program().conditions.iter().zip(&self.witnesses);

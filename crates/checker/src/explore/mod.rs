@@ -28,12 +28,18 @@ mod rewind;
 mod rows;
 mod runner;
 mod sampling;
+mod sequential;
+mod simplest;
+mod survey;
 mod visited;
 mod wakeup_tree;
 
 pub use engine::Engine;
 pub use monitor::Monitor;
 pub use replay::{Replay, replay};
+pub use sequential::sequential;
+pub use simplest::{price, simplify};
+pub use survey::{Survey, SurveyedRead, survey};
 
 use crate::execution::{Interpreter, MemoryModel, Rules};
 use crate::program::Program;

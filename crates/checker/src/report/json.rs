@@ -3,12 +3,15 @@
 //! The types here mirror the report's and are the format: a report can change without the format changing, and a change here needs
 //! a new [`SCHEMA`] unless it only adds fields.
 
-use super::words::Words;
-use super::{Involved, Report, StopReason};
-use crate::execution::{Interpreter, Rules};
-use crate::program::{LineColumn, Program, Quantifier, Span};
+use super::explain::graph::Edge;
+use super::explain::{Explanation, explain};
+pub use super::story::{JsonPending, JsonStep, JsonStore, StepKind, Story};
+use super::{Involved, Report, StopReason, Violation};
+use crate::execution::{Interpreter, Rules, Stuck};
+use crate::explore::{self, Survey, SurveyedRead};
+use crate::program::{LineColumn, Loc, Program, Quantifier, Span};
 use crate::schedule::Schedule;
-use crate::trace::{self, Event};
+use crate::trace;
 use serde::Serialize;
 
 /// The version of the format.
@@ -41,6 +44,56 @@ pub struct JsonReport {
     pub seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<JsonEffort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exploration: Option<JsonExploration>,
+}
+
+/// What was covered, in more detail.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonExploration {
+    pub complete: bool,
+    pub reads: Vec<JsonRead>,
+    pub histories: Vec<JsonHistories>,
+    pub progress: Vec<JsonProgress>,
+}
+
+/// A read of the source and the values that it saw.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonRead {
+    pub line: usize,
+    pub column: usize,
+    pub text: String,
+    pub cells: Vec<String>,
+    pub values: Vec<JsonSeen>,
+}
+
+/// A value that a read saw.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonSeen {
+    pub value: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_as: Option<String>,
+    pub count: u64,
+}
+
+/// How many histories a thread has.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonHistories {
+    pub thread: String,
+    pub count: u64,
+}
+
+/// How far the search was at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonProgress {
+    pub seconds: f64,
+    pub states: u64,
+    pub executions: u64,
 }
 
 /// What it took, in more detail.
@@ -65,7 +118,15 @@ pub struct JsonViolation {
     pub location: Option<JsonLocation>,
     pub also: Vec<JsonInvolved>,
     pub schedule: String,
-    pub steps: Vec<JsonStep>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<String>,
+    pub sentence: String,
+    pub events: Vec<usize>,
+    pub cycle: Vec<Edge>,
+    #[serde(flatten)]
+    pub story: Story,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequential: Option<JsonSequential>,
 }
 
 /// Another thread that takes part.
@@ -96,43 +157,19 @@ pub struct JsonLocation {
     pub column: usize,
 }
 
-/// One step of a schedule and what it did.
+/// What sequential consistency would have made of the same order of operations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[expect(missing_docs, reason = "docs/report-format.md documents each field")]
-pub struct JsonStep {
-    pub step: String,
-    pub thread: u16,
-    pub name: String,
-    pub kind: &'static str,
-    pub text: String,
-    pub line: usize,
-    pub column: usize,
-    pub cell: Option<String>,
-    pub read: Option<i64>,
-    pub written: Option<i64>,
-    pub buffer: Vec<JsonStore>,
-}
-
-/// A store on its way to memory.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
-pub struct JsonStore {
-    pub cell: String,
-    pub value: i64,
+pub struct JsonSequential {
+    pub outcome: String,
+    #[serde(flatten)]
+    pub story: Story,
 }
 
 /// Makes the object for a report. The steps of its violations come from replaying them under the same rules.
 pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f64>) -> JsonReport {
     let subject = Interpreter::new(program);
-    let violations = report.violations.iter().map(|violation| JsonViolation {
-        kind: violation.kind.name(),
-        message: violation.message.clone(),
-        thread: violation.thread.clone(),
-        location: violation.span.map(|span| location(program, span)),
-        also: violation.also.iter().map(|involved| self::involved(program, involved)).collect(),
-        schedule: violation.schedule.to_string(),
-        steps: steps(&subject, rules, &violation.schedule),
-    });
+    let violations = report.violations.iter().map(|found| violation(&subject, rules, found));
     let observations = report.observations.iter().map(|observation| JsonObservation {
         quantifier: quantifier(observation.quantifier),
         condition: program.source.excerpt(observation.span),
@@ -174,35 +211,70 @@ pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f6
         final_states: report.final_memories() as u64,
         seconds,
         effort: None,
+        exploration: None,
     }
 }
 
-fn steps(subject: &Interpreter<'_>, rules: Rules, schedule: &Schedule) -> Vec<JsonStep> {
-    // A violation that does not replay is never in a report.
-    let Ok(trace) = trace::replay(subject, rules, schedule) else { return Vec::new() };
-    let words = Words { program: subject.program(), trace: &trace };
-    trace.events.iter().map(|event| step(&words, event)).collect()
+/// The object for a survey; what a clock knows is added by whoever has one.
+pub fn exploration(program: &Program, survey: &Survey) -> JsonExploration {
+    let seen = |(&value, &count): (&i64, &u64)| JsonSeen {
+        value,
+        value_as: Loc::from_pointer(value).map(|_| program.value_name(value)),
+        count,
+    };
+    let read = |read: &SurveyedRead| {
+        let LineColumn { line, column } = program.source.line_column(read.span.start);
+        JsonRead {
+            line,
+            column,
+            text: program.source.excerpt(read.span),
+            cells: read.cells.iter().cloned().collect(),
+            values: read.values.iter().map(seen).collect(),
+        }
+    };
+    let histories = survey.histories.iter();
+    let histories = histories.map(|(thread, count)| JsonHistories { thread: thread.clone(), count: *count });
+    JsonExploration {
+        complete: survey.complete,
+        reads: survey.reads.iter().map(read).collect(),
+        histories: histories.collect(),
+        progress: Vec::new(),
+    }
 }
 
-fn step(words: &Words<'_>, event: &Event) -> JsonStep {
-    use crate::execution::Operation;
-    let LineColumn { line, column } = words.program.source.line_column(event.span.start);
-    let store = |entry: &crate::execution::Entry| JsonStore { cell: words.loc(entry.loc), value: entry.value };
-    let accessed = event.operation.as_ref().and_then(Operation::loc).or(event.written.map(|(loc, _)| loc));
-    let reads = matches!(event.operation, Some(Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. }))
-        && event.failure.is_none();
-    JsonStep {
-        step: event.step.to_string(),
-        thread: event.step.thread.0,
-        name: words.trace.threads[event.step.thread.index()].name.clone(),
-        kind: Words::kind(event),
-        text: words.event(event),
-        line,
-        column,
-        cell: accessed.map(|loc| words.loc(loc)),
-        read: reads.then_some(event.result),
-        written: event.written.map(|(_, value)| value),
-        buffer: event.buffer.iter().map(store).collect(),
+/// What SC would have made of a schedule.
+pub fn sequential(program: &Program, schedule: &Schedule) -> JsonSequential {
+    let replay = explore::sequential(program, schedule);
+    let outcome = match (replay.violations.first(), &replay.trace.end) {
+        (Some(shown), _) => format!("Under sequential consistency this fails, too: {}", shown.message),
+        (None, Some(Stuck::Finished)) => {
+            "Under sequential consistency every thread ends, and nothing is wrong".to_string()
+        }
+        (None, _) => "Under sequential consistency nothing is wrong as far as this goes".to_string(),
+    };
+    JsonSequential { outcome, story: Story::of(program, &replay.trace) }
+}
+
+/// The object for a violation.
+pub fn violation(subject: &Interpreter<'_>, rules: Rules, violation: &Violation) -> JsonViolation {
+    let program = subject.program();
+    // A violation that does not replay is never in a report.
+    let trace = trace::replay(subject, rules, &violation.schedule);
+    let mut story = trace.map_or_else(|_| Story::default(), |trace| Story::of(program, &trace));
+    let Explanation { sentence, events, cycle } = explain(violation.kind.name(), &mut story);
+    JsonViolation {
+        kind: violation.kind.name(),
+        message: violation.message.clone(),
+        thread: violation.thread.clone(),
+        location: violation.span.map(|span| location(program, span)),
+        also: violation.also.iter().map(|involved| self::involved(program, involved)).collect(),
+        schedule: violation.schedule.to_string(),
+        replay: None,
+        sentence: sentence.unwrap_or_else(|| violation.message.clone()),
+        events,
+        cycle,
+        story,
+        sequential: None,
     }
 }
 

@@ -1,7 +1,12 @@
-//! Reports: what a check found, as plain values. [`text`] and [`json`] make their forms for people and for programs.
+//! Reports: what a check found, as plain values. [`text`] and [`json`] make their forms for people and for programs, [`page`] one to look at.
 
+pub mod dot;
+pub mod explain;
 pub mod json;
+pub mod junit;
+pub mod page;
 mod snippet;
+pub mod story;
 mod style;
 mod table;
 pub mod text;

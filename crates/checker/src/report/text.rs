@@ -1,10 +1,11 @@
 //! Reports for people: a headline per memory model, and for what is wrong the place, the steps, and how to see it again.
 
+use super::explain::{Explanation, explain};
 use super::json::JsonEffort;
 use super::snippet::places;
+use super::story::Story;
 use super::style::Tone;
 use super::table::table;
-use super::words::Words;
 use super::{Observation, Report, Statistics, StopReason, Style, Verdict, Violation, ViolationKind};
 use crate::execution::{Interpreter, MemoryModel, Rules, Stuck};
 use crate::explore::Replay;
@@ -45,8 +46,7 @@ impl Text<'_> {
 
     /// What one schedule shows.
     pub fn replay(&self, replay: &Replay) -> String {
-        let words = Words { program: self.program, trace: &replay.trace };
-        let mut text = table(&words, self.style) + "\n";
+        let mut text = table(&Story::of(self.program, &replay.trace), &[], self.style) + "\n";
         for violation in &replay.violations {
             text += &self.headline(Tone::Bad, "violation", &sentence(violation));
             text += &self.place_of(violation);
@@ -126,7 +126,12 @@ impl Text<'_> {
         let mut text = self.place_of(violation) + "\n";
         let subject = Interpreter::new(self.program);
         if let Ok(trace) = trace::replay(&subject, self.rules, &violation.schedule) {
-            text += &table(&Words { program: self.program, trace: &trace }, self.style);
+            let mut story = Story::of(self.program, &trace);
+            let Explanation { sentence, events, .. } = explain(violation.kind.name(), &mut story);
+            if let Some(sentence) = sentence {
+                text += &format!("{} {sentence}\n\n", self.style.paint(Tone::Heading, "why:"));
+            }
+            text += &table(&story, &events, self.style);
             text += &self.end_values(violation, &trace);
         }
         text + "\n" + &self.schedule(&violation.schedule) + "\n"

@@ -1,7 +1,8 @@
 //! Events in the words of the source: `x = 1`, `r: x → 0`, `flush x = 1`, `lock m`, `cas x 0→1 ok`.
 
 use super::ViolationKind;
-use crate::execution::{Entry, Failure, Operation, ThreadId, ThreadKey};
+use super::story::StepKind;
+use crate::execution::{Failure, Operation, ThreadId, ThreadKey};
 use crate::program::{Loc, LockMode, Ordering, Program};
 use crate::schedule::Action;
 use crate::trace::{Event, Trace};
@@ -25,32 +26,34 @@ impl Words<'_> {
         }
     }
 
-    /// One word for what kind of event it is.
-    pub(super) fn kind(event: &Event) -> &'static str {
-        match &event.operation {
-            None => "flush",
-            Some(operation) => match operation {
-                Operation::Read { .. } => "read",
-                Operation::Write { .. } => "write",
-                Operation::Rmw { .. } => "rmw",
-                Operation::Cas { .. } => "cas",
-                Operation::Fence { .. } => "fence",
-                Operation::Lock { .. } => "lock",
-                Operation::TryLock { .. } => "try-lock",
-                Operation::Unlock { .. } => "unlock",
-                Operation::Wait { .. } => "wait",
-                Operation::Reacquire { .. } => "wake",
-                Operation::Notify { .. } => "notify",
-                Operation::Fork { .. } => "fork",
-                Operation::Join { .. } => "join",
-                Operation::JoinAll => "begin",
-                Operation::Free { .. } => "free",
-                Operation::Choose { .. } => "choose",
-                Operation::Yield => "yield",
-                Operation::Fail(_) => "fail",
-                Operation::Stop => "stop",
-                Operation::End => "end",
-            },
+    /// What kind of event it is.
+    pub(super) fn kind(event: &Event) -> StepKind {
+        event.operation.as_ref().map_or(StepKind::Flush, Words::operation_kind)
+    }
+
+    /// What kind of event an operation is.
+    pub(super) fn operation_kind(operation: &Operation) -> StepKind {
+        match operation {
+            Operation::Read { .. } => StepKind::Read,
+            Operation::Write { .. } => StepKind::Write,
+            Operation::Rmw { .. } => StepKind::Rmw,
+            Operation::Cas { .. } => StepKind::Cas,
+            Operation::Fence { .. } => StepKind::Fence,
+            Operation::Lock { .. } => StepKind::Lock,
+            Operation::TryLock { .. } => StepKind::TryLock,
+            Operation::Unlock { .. } => StepKind::Unlock,
+            Operation::Wait { .. } => StepKind::Wait,
+            Operation::Reacquire { .. } => StepKind::Wake,
+            Operation::Notify { .. } => StepKind::Notify,
+            Operation::Fork { .. } => StepKind::Fork,
+            Operation::Join { .. } => StepKind::Join,
+            Operation::JoinAll => StepKind::Begin,
+            Operation::Free { .. } => StepKind::Free,
+            Operation::Choose { .. } => StepKind::Choose,
+            Operation::Yield => StepKind::Yield,
+            Operation::Fail(_) => StepKind::Fail,
+            Operation::Stop => StepKind::Stop,
+            Operation::End => StepKind::End,
         }
     }
 
@@ -60,13 +63,6 @@ impl Words<'_> {
             Some(thread) => format!("{} {}", id.0, thread.name),
             None => id.0.to_string(),
         }
-    }
-
-    /// What waits in a buffer: `[x=1, y=2]`; nothing for an empty one.
-    pub(super) fn buffer(&self, entries: &[Entry]) -> String {
-        let entries: Vec<String> =
-            entries.iter().map(|entry| format!("{}={}", self.loc(entry.loc), self.value(entry.value))).collect();
-        if entries.is_empty() { String::new() } else { format!("[{}]", entries.join(", ")) }
     }
 
     fn flush(&self, event: &Event) -> String {
@@ -141,11 +137,11 @@ impl Words<'_> {
         self.program.value_name(value)
     }
 
-    fn lock(&self, lock: u32) -> &str {
+    pub(super) fn lock(&self, lock: u32) -> &str {
         &self.program.locks[lock as usize].name
     }
 
-    fn condvar(&self, condvar: u32) -> &str {
+    pub(super) fn condvar(&self, condvar: u32) -> &str {
         &self.program.condvars[condvar as usize]
     }
 }

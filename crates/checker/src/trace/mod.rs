@@ -5,7 +5,7 @@ mod run;
 pub use run::{FAILED, Run, RunEvent, RunThread};
 
 use crate::execution::{
-    Entry, Failure, Interpreter, IrThread, Machine, Operation, Rules, State, Stuck, ThreadId, ThreadKey,
+    Entry, Failure, Interpreter, IrThread, Machine, Operation, Rules, State, Status, Stuck, ThreadId, ThreadKey,
 };
 use crate::program::{Loc, Span};
 use crate::report::FinalState;
@@ -32,6 +32,8 @@ pub struct ThreadInfo {
     pub key: ThreadKey,
     /// For people.
     pub name: String,
+    /// Where it stands at the end, unless it has ended or failed.
+    pub at: Option<Span>,
 }
 
 /// One step and what it did.
@@ -103,6 +105,7 @@ pub(crate) fn follow(
     let info = |thread: &crate::execution::ThreadState<IrThread>| ThreadInfo {
         key: thread.key,
         name: subject.name(&thread.local),
+        at: (thread.status == Status::Running).then(|| subject.span(&thread.local)),
     };
     Ok(Trace { events, threads: state.threads.iter().map(info).collect(), end, final_state })
 }

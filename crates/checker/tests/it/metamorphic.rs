@@ -18,7 +18,10 @@ fn behaviour(sketch: &Sketch, memory: MemoryModel) -> Result<Behaviour, String> 
 
 fn behaviour_with(sketch: &Sketch, memory: MemoryModel, histories: bool) -> Result<Behaviour, String> {
     let program = sketch.program();
-    let mut found = found(&program, memory, memory.rules(), histories)?;
+    let mut rules = memory.rules();
+    // Repeated stores, and no loop that stores for ever: buffers are long, but not endless.
+    rules.max_buffer = 64;
+    let mut found = found(&program, memory, rules, histories)?;
     let by_line = |(kind, thread, place, message): (String, String, u32, String)| {
         (kind, format!("{thread}: {}", program.source.line_text(place).trim()), 0, message)
     };

@@ -13,11 +13,14 @@ use unthread_generate::{Features, Sketch, cases, for_all, sketches};
 /// The n-th event of a thread.
 type Event = (ThreadKey, usize);
 
+/// What an event read, and from whom.
+type Reads = Vec<(Loc, Option<Event>)>;
+
 /// What an execution so far comes to.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 struct Trace {
     /// For each event of a thread, what it read and from whom.
-    reads: BTreeMap<ThreadKey, Vec<Vec<(Loc, Option<Event>)>>>,
+    reads: BTreeMap<ThreadKey, Vec<Reads>>,
     /// Who wrote a cell, in order of arrival.
     coherence: BTreeMap<Loc, Vec<Event>>,
     /// Stores on their way.

@@ -2,7 +2,10 @@
 
 mod measure;
 mod papers;
+mod sizes;
 mod sober;
+
+pub(crate) use sizes::sizes;
 
 use crate::flags::PapersFlags;
 use crate::outcome::Outcome;

@@ -23,3 +23,31 @@ fn a_corpus_that_is_not_there_is_bad_input() {
     assert_eq!(run.code, 2);
     assert!(run.err.contains("cannot read nowhere/programs/papers/example.ut"), "{}", run.err);
 }
+
+#[test]
+fn sizes_are_measured_engine_by_engine_and_drawn() {
+    let folder = folder("sizes");
+    std::fs::write(
+        folder.join("readers.ut"),
+        "const N = 1;\nshared x;\nthread w { x = 1; }\nthread r * N { let r = x; }\n",
+    )
+    .expect("the folder is writable");
+    let arguments =
+        ["bench", "sizes", "readers.ut", "N=1..4", "--memory", "sc", "--engines", "mcr,dpor", "--html", "plot.html"];
+    let run = run(&arguments, "", &folder);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    let rows: Vec<Vec<&str>> = run.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    let counted = |size: &str, engine: &str| {
+        rows.iter().find(|row| row[0] == size && row[1] == engine).map(|row| row[2].to_string())
+    };
+    let expected = ["2", "4", "8"].map(|count| Some(count.to_string()));
+    assert_eq!(["1", "2", "3"].map(|size| counted(size, "mcr")), expected, "{}", run.out);
+    let page = std::fs::read_to_string(folder.join("plot.html")).expect("it was written");
+    assert!(page.contains(r#"{"name":"mcr","points":[[1.0,2.0],[2.0,4.0],[3.0,8.0]]}"#), "{page}");
+}
+
+#[test]
+fn a_range_that_is_none_is_bad_input() {
+    let run = unthread(&["bench", "sizes", "corpus/programs/dekker.ut", "N=3"]);
+    assert!(run.code == 2 && run.err.contains("NAME=LOW..HIGH"), "{}", run.err);
+}

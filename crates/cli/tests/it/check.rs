@@ -26,35 +26,35 @@ fn a_failed_assertion_comes_with_its_place_its_steps_and_a_schedule() {
         STORE_BUFFERING,
         &[],
         expect![[r#"
-        exit code 1
-        <stdin>: tso: violation: assertion: both missed the other
-         --> <stdin>:5:11
-          |
-        5 | finally { assert(a + b > 0, "both missed the other"); }
-          |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ in thread finally
+            exit code 1
+            <stdin>: tso: violation: assertion: both missed the other
+             --> <stdin>:5:11
+              |
+            5 | finally { assert(a + b > 0, "both missed the other"); }
+              |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ in thread finally
 
-          step  line  0 left       1 right      2 finally    its store buffer
-             1     3  x = 1                                  [x=1]
-             2     3  r: y → 0                               [x=1]
-             3     3  a = 0                                  [x=1, a=0]
-             4     4               y = 1                     [y=1]
-             5     4               r: x → 0                  [y=1]
-             6     3  flush x = 1                            [a=0]
-             7     3  flush a = 0
-             8     3  end
-             9     4               b = 0                     [y=1, b=0]
-            10     4               flush y = 1               [b=0]
-            11     4               flush b = 0
-            12     4               end
-            13     5                            begin
-            14     5                            a → 0
-            15     5                            b → 0
-            16     5                            ✗ assertion
+            why: left's store to `x` (line 3) was still in its buffer when right read `x` (line 4)
 
-        schedule: 0x3.1x2.0f.0f.0.1.1f.1f.1.2x4
-        replay:   unthread replay 0x3.1x2.0f.0f.0.1.1f.1f.1.2x4 - --memory tso
+              step  line  0 left       1 right         2 finally    its store buffer
+            ▸    1     3  x = 1                                     [x=1]
+                 2     3  r: y → 0                                  [x=1]
+                 3     3  a = 0                                     [x=1, a=0]
+                 4     4               y = 1 ⇒ memory
+            ▸    6     4               r: x → 0
+                 7     3  flush x = 1                               [a=0]
+                 8     3  flush a = 0
+                 9     4               b = 0 ⇒ memory
+                11     3  end
+                12     4               end
+                13     5                               begin
+                14     5                               a → 0
+                15     5                               b → 0
+                16     5                               ✗ assertion
 
-    "#]],
+            schedule: 0x3.1.1f.1.0f.0f.1.1f.0.1.2x4
+            replay:   unthread replay 0x3.1.1f.1.0f.0f.1.1f.0.1.2x4 - --memory tso
+
+        "#]],
     );
 }
 
@@ -103,9 +103,11 @@ fn a_deadlock_says_who_waits_for_what() {
             3 | thread two { lock(b); lock(a); }
               |                       ------- in thread two
 
+            why: one waits for `b` (line 2), which two took (line 3); two waits for `a` (line 3), which one took (line 2)
+
               step  line  0 one   1 two
-                 1     2  lock a
-                 2     3          lock b
+            ▸    1     2  lock a
+            ▸    2     3          lock b
 
             schedule: 0.1
             replay:   unthread replay 0.1 - --memory sc
@@ -121,36 +123,42 @@ fn all_violations_are_numbered() {
         program,
         &["--memory", "sc", "--all-violations"],
         expect![[r#"
-        exit code 1
-        <stdin>: sc: violation 1 of 2: assertion: r == 0
-         --> <stdin>:2:23
-          |
-        2 | thread t { let r = x; assert(r == 0); }
-          |                       ^^^^^^^^^^^^^^ in thread t
+            exit code 1
+            <stdin>: sc: violation 1 of 2: assertion: r == 0
+             --> <stdin>:2:23
+              |
+            2 | thread t { let r = x; assert(r == 0); }
+              |                       ^^^^^^^^^^^^^^ in thread t
 
-          step  line  0 t          1 u
-             1     3               x = 1
-             2     2  r: x → 1
-             3     2  ✗ assertion
+            why: t read `x` = 1 (line 2), which u had stored (line 3)
 
-        schedule: 1.0x2
-        replay:   unthread replay 1.0x2 - --memory sc
+              step  line  0 t          1 u
+            ▸    1     3               x = 1
+                 2     3               x → 1
+                 3     3               ✗ assertion
+            ▸    4     2  r: x → 1
+                 5     2  ✗ assertion
 
-        <stdin>: sc: violation 2 of 2: assertion: x == 2
-         --> <stdin>:3:19
-          |
-        3 | thread u { x = 1; assert(x == 2); }
-          |                   ^^^^^^^^^^^^^^ in thread u
+            schedule: 1x3.0x2
+            replay:   unthread replay 1x3.0x2 - --memory sc
 
-          step  line  1 u
-             1     3  x = 1
-             2     3  x → 1
-             3     3  ✗ assertion
+            <stdin>: sc: violation 2 of 2: assertion: x == 2
+             --> <stdin>:3:19
+              |
+            3 | thread u { x = 1; assert(x == 2); }
+              |                   ^^^^^^^^^^^^^^ in thread u
 
-        schedule: 1x3
-        replay:   unthread replay 1x3 - --memory sc
+            why: u read `x` = 1 (line 3), which it had stored (line 3)
 
-    "#]],
+              step  line  1 u
+            ▸    1     3  x = 1
+            ▸    2     3  x → 1
+                 3     3  ✗ assertion
+
+            schedule: 1x3
+            replay:   unthread replay 1x3 - --memory sc
+
+        "#]],
     );
 }
 
@@ -161,26 +169,25 @@ fn a_broken_condition_shows_the_values_at_the_end() {
         program,
         &["--memory", "sc"],
         expect![[r#"
-        exit code 1
-        <stdin>: sc: violation: condition: the program can end in a forbidden final state
-         --> <stdin>:4:1
-          |
-        4 | forbidden (y == 2 && x == 2);
-          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            exit code 1
+            <stdin>: sc: violation: condition: the program can end in a forbidden final state
+             --> <stdin>:4:1
+              |
+            4 | forbidden (y == 2 && x == 2);
+              | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
-          step  line  0 t    1 u
-             1     2  x = 1
-             2     3         x = 2
-             3     2  x → 2
-             4     2  y = 2
-             5     2  end
-             6     3         end
-          at the end: y = 2, x = 2
+            why: u stored to `x` (line 3) between t's store to it (line 2) and its read (line 2)
 
-        schedule: 0.1.0x3.1
-        replay:   unthread replay 0.1.0x3.1 - --memory sc
+              step  line  0 t        1 u
+            ▸    1     2  x = 1
+            ▸    2     3             x = 2
+                 …        … 4 steps
+              at the end: y = 2, x = 2
 
-    "#]],
+            schedule: 0.1.0x3.1
+            replay:   unthread replay 0.1.0x3.1 - --memory sc
+
+        "#]],
     );
 }
 
@@ -269,9 +276,11 @@ fn a_race_shows_both_accesses() {
             3 | thread two(i) * 2 { let r = d; }
               |                             - in thread two[0]
 
+            why: nothing orders one's store to `d` (line 2) and two[0]'s read of `d` (line 3)
+
               step  line  0 one  1 two[0]
-                 1     2  d = 1
-                 2     3         r: d → 1
+            ▸    1     2  d = 1
+            ▸    2     3         r: d → 1
 
             schedule: 0.1
             replay:   unthread replay 0.1 - --memory sc

@@ -48,6 +48,17 @@ fn a_violation_has_its_place_and_its_steps() {
           "violations": [
             {
               "also": [],
+              "cycle": [],
+              "events": [
+                0,
+                2
+              ],
+              "initial": [
+                {
+                  "cell": "x",
+                  "value": 0
+                }
+              ],
               "kind": "assertion",
               "location": {
                 "column": 5,
@@ -55,7 +66,10 @@ fn a_violation_has_its_place_and_its_steps() {
                 "line": 4
               },
               "message": "so",
-              "schedule": "0x3",
+              "pending": [],
+              "replay": "unthread replay 0.0f.0x2 - --memory tso",
+              "schedule": "0.0f.0x2",
+              "sentence": "t read `x` = 1 (line 4), which it had stored (line 3)",
               "steps": [
                 {
                   "buffer": [
@@ -64,55 +78,70 @@ fn a_violation_has_its_place_and_its_steps() {
                       "value": 1
                     }
                   ],
+                  "buffered": true,
                   "cell": "x",
                   "column": 5,
+                  "commit": 1,
                   "kind": "write",
                   "line": 3,
                   "name": "t",
                   "read": null,
+                  "relevant": true,
                   "step": "0",
                   "text": "x = 1",
                   "thread": 0,
                   "written": 1
                 },
                 {
-                  "buffer": [
-                    {
-                      "cell": "x",
-                      "value": 1
-                    }
-                  ],
+                  "buffer": [],
+                  "cell": "x",
+                  "column": 5,
+                  "kind": "flush",
+                  "line": 3,
+                  "name": "t",
+                  "read": null,
+                  "relevant": true,
+                  "step": "0f",
+                  "store": 0,
+                  "text": "flush x = 1",
+                  "thread": 0,
+                  "written": 1
+                },
+                {
+                  "buffer": [],
                   "cell": "x",
                   "column": 12,
                   "kind": "read",
                   "line": 4,
                   "name": "t",
                   "read": 1,
+                  "reads_from": 0,
+                  "relevant": true,
                   "step": "0",
                   "text": "x → 1",
                   "thread": 0,
                   "written": null
                 },
                 {
-                  "buffer": [
-                    {
-                      "cell": "x",
-                      "value": 1
-                    }
-                  ],
+                  "buffer": [],
                   "cell": null,
                   "column": 5,
+                  "failure": "assertion",
                   "kind": "fail",
                   "line": 4,
                   "name": "t",
                   "read": null,
+                  "relevant": true,
                   "step": "0",
                   "text": "✗ assertion",
                   "thread": 0,
                   "written": null
                 }
               ],
-              "thread": "t"
+              "thread": "t",
+              "threads": [
+                "t"
+              ]
             }
           ]
         }"#]]

@@ -2,11 +2,14 @@
 
 mod bad_input;
 mod bench;
+mod book;
+mod browser;
 mod check;
 mod documents;
 mod json;
 mod litmus;
 mod monitor;
+mod outputs;
 mod queries;
 mod replay;
 

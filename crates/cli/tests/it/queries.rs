@@ -89,15 +89,15 @@ fn one_execution_implies_the_others_failure() {
         3 | thread reader { let r = x; assert(r == 0, "r is 1"); }
           |                            ^^^^^^^^^^^^^^^^^^^^^^^^ in thread reader
 
-          step  line  0 writer     1 reader     its store buffer
-             1     2  x = 1                     [x=1]
-             2     2  flush x = 1
-             3     2  end
-             4     3               r: x → 1
-             5     3               ✗ assertion
+        why: reader read `x` = 1 (line 3), which writer had stored (line 2)
 
-        schedule: 0.0f.0.1x2
-        replay:   unthread replay 0.0f.0.1x2 - --memory tso
+          step  line  0 writer        1 reader     its store buffer
+        ▸    1     2  x = 1 ⇒ memory
+        ▸    3     3                  r: x → 1
+             4     3                  ✗ assertion
+
+        schedule: 0.0f.1x2
+        replay:   unthread replay 0.0f.1x2 - --memory tso
 
         note: there may be more: only what one execution implies was looked at; leave out `--predict` to look at everything
     "#]].assert_eq(&run.shown());

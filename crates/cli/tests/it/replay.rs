@@ -135,7 +135,9 @@ main {
         26 |     p.value = 6;
            |     ^^^^^^^^^^^^ in thread main
 
-          step  line  0 main                        1 child             its store buffer
+        why: main freed `heap1.0` (line 24) before main stored to it (line 26)
+
+          step  line  0 main                        1 child                   its store buffer
              1     8  h: fork 1 child
              2     9  choose → 3
              3    10  x → 0
@@ -147,10 +149,9 @@ main {
              9    10  yield
             10     6                                woken by c, lock m
             11     6                                unlock m
-            12     6                                x = 7 (release)     [x=7]
-            13     6                                flush x = 7
-            14    10  x → 7
-            15     6                                lock shared l
+            12     6                                x = 7 (release) ⇒ memory
+            14     6                                lock shared l
+            15    10  x → 7
             16     6                                end
             17    11  join 1 child
             18    12  r: x → 7 (acquire)
@@ -162,16 +163,13 @@ main {
             24    18  fence (release)
             25    19  try lock m ok
             26    20  try lock m failed
-            27    22  heap1.0 = 5                                       [heap1.0=5]
-            28    23  x = &heap1.0                                      [heap1.0=5, x=&heap1.0]
-            29    22  flush heap1.0 = 5                                 [x=&heap1.0]
-            30    23  flush x = &heap1.0
-            31    24  free heap1.0
+             …        … 4 steps
+        ▸   31    24  free heap1.0
             32    25  y = 1 (seqcst)
-            33    26  heap1.0 = 6 ✗ use-after-free
+        ▸   33    26  heap1.0 = 6 ✗ use-after-free
 
-        schedule: 0.0c3.0.1x2.0x4.1x3.1f.0.1x2.0x12.0f.0f.0x3
-        replay:   unthread replay 0.0c3.0.1x2.0x4.1x3.1f.0.1x2.0x12.0f.0f.0x3 - --memory tso
+        schedule: 0.0c3.0.1x2.0x4.1x3.1f.1.0.1.0x11.0f.0.0f.0x3
+        replay:   unthread replay 0.0c3.0.1x2.0x4.1x3.1f.1.0.1.0x11.0f.0.0f.0x3 - --memory tso
 
     "#]]
     .assert_eq(&unthread_stdin(program, &["check", "-"]).shown());

@@ -1,0 +1,147 @@
+//! The cheapest executions, cheapest first: Dijkstra's algorithm over states of the machine, each with the thread that runs.
+
+use super::price::Context;
+use super::same;
+use crate::execution::{Failure, Interpreter, IrThread, Machine, Rules, State, Stuck};
+use crate::explore::judge::Judge;
+use crate::explore::visited::{NO_STEP, Visited};
+use crate::report::{FinalState, Violation};
+use crate::schedule::{Schedule, Step};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// States that are looked at: a fraction of a second.
+const MOST_STATES: usize = 60_000;
+
+/// For each violation the cheapest schedule to it, or nothing if it was not come across.
+pub(super) fn simplest(subject: &Interpreter<'_>, rules: Rules, wanted: &[Violation]) -> Vec<Option<Schedule>> {
+    let rules = rules.unbounded();
+    let mut search = Search {
+        machine: Machine::new(subject, rules),
+        judge: Judge::new(subject, rules),
+        visited: Visited::new(),
+        waiting: BinaryHeap::new(),
+        n_seen: 0,
+    };
+    search.start();
+    let mut found = vec![None; wanted.len()];
+    let mut n_looked_at = 0;
+    while search.visited.len() < MOST_STATES && found.iter().any(Option::is_none) {
+        let Some(Reverse(next)) = search.waiting.pop() else { break };
+        search.settle(&next);
+        for shown in search.judge.found().skip(n_looked_at) {
+            n_looked_at += 1;
+            for (wanted, found) in wanted.iter().zip(&mut found) {
+                if found.is_none() && same(wanted, shown) {
+                    *found = Some(shown.schedule.clone());
+                }
+            }
+        }
+    }
+    found
+}
+
+struct Search<'a> {
+    machine: Machine<'a, Interpreter<'a>>,
+    judge: Judge<'a>,
+    /// States whose cheapest execution is known.
+    visited: Visited<IrThread>,
+    waiting: BinaryHeap<Reverse<Reached>>,
+    n_seen: u64,
+}
+
+/// A state that a step leads to. The first fields say which comes first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Reached {
+    cost: u32,
+    length: u32,
+    number: u64,
+    from: u32,
+    step: Step,
+    row: Vec<u32>,
+    context: Context,
+    failure: Option<Failure>,
+}
+
+/// The row of a state ends with these: the thread that runs, and whether its store is fresh.
+const EXTRA: usize = 1;
+
+impl Search<'_> {
+    fn start(&mut self) {
+        let start = self.machine.start();
+        let mut row = vec![self.visited.intern_shared(&start.shared)];
+        row.extend(start.threads.iter().map(|thread| self.visited.intern_thread(thread)));
+        row.push(number(Context::default()));
+        self.visited.insert(&row, 0, NO_STEP);
+        self.expand(0, Context::default(), 0, 0);
+    }
+
+    /// This is the cheapest way to a state, unless it is known already.
+    fn settle(&mut self, next: &Reached) {
+        let visited = &self.visited;
+        if let Some(failure) = &next.failure {
+            let thread = visited.thread(visited.row_of(next.from)[1 + next.step.thread.index()]);
+            let path = || [visited.path(next.from), vec![next.step]].concat();
+            self.judge.failed(thread, next.step, failure, path);
+        }
+        let n_known = self.visited.len();
+        let at = self.visited.insert(&next.row, next.from, next.step);
+        if at as usize == n_known {
+            self.expand(at, next.context, next.cost, next.length);
+        }
+    }
+
+    fn expand(&mut self, at: u32, context: Context, cost: u32, length: u32) {
+        let row = self.visited.row_of(at).to_vec();
+        let state = self.visited.state(&row, row.len() - 1 - EXTRA);
+        self.judge.look_for_races(&state, || self.visited.path(at));
+        let mut steps = Vec::new();
+        self.machine.steps(&state, &mut steps);
+        if steps.is_empty() {
+            self.end(&state, at);
+        }
+        for step in steps {
+            let cost = cost + context.price(&self.machine, &state, step);
+            self.take(&state, at, &row, step, context, (cost, length + 1));
+        }
+    }
+
+    fn take(
+        &mut self,
+        state: &State<IrThread>,
+        from: u32,
+        row: &[u32],
+        step: Step,
+        context: Context,
+        (cost, length): (u32, u32),
+    ) {
+        let index = step.thread.index();
+        let mut next = state.clone();
+        let waiting = state.threads[index].buffer.entries().len();
+        let performed = self.machine.apply(&mut next, step);
+        let context = context.after(step, waiting, &performed);
+        let mut row = row[..row.len() - EXTRA].to_vec();
+        row[0] = self.visited.intern_shared(&next.shared);
+        row[1 + index] = self.visited.intern_thread(&next.threads[index]);
+        row.extend(next.threads[state.threads.len()..].iter().map(|forked| self.visited.intern_thread(forked)));
+        row.push(number(context));
+        self.n_seen += 1;
+        let (number, failure) = (self.n_seen, performed.failure);
+        self.waiting.push(Reverse(Reached { cost, length, number, from, step, row, context, failure }));
+    }
+
+    fn end(&mut self, state: &State<IrThread>, at: u32) {
+        match self.machine.stuck(state) {
+            Stuck::Finished => {
+                let values = FinalState::of(self.machine.subject, state);
+                self.judge.finished(&values, || self.visited.path(at));
+            }
+            stuck => self.judge.stuck(state, &stuck, || self.visited.path(at)),
+        }
+    }
+}
+
+fn number(context: Context) -> u32 {
+    let running = context.running.map_or(0, |thread| u32::from(thread.0) + 1);
+    running << 1 | u32::from(context.fresh)
+}

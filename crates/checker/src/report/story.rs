@@ -1,0 +1,252 @@
+//! Stories: an execution told in names instead of numbers, with what follows from its steps: which store each read saw, and when each store
+//! reached memory. Tables, explanations, graphs and the viewer are made from stories, whoever ran the program.
+
+use super::words::Words;
+use crate::execution::{Entry, Operation, Stuck};
+use crate::program::{LineColumn, Loc, Program, Span};
+use crate::trace::{Event, Trace};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// An execution for people.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct Story {
+    pub threads: Vec<String>,
+    pub initial: Vec<JsonStore>,
+    pub steps: Vec<JsonStep>,
+    pub pending: Vec<JsonPending>,
+}
+
+/// One step of a schedule and what it did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonStep {
+    pub step: String,
+    pub thread: u16,
+    pub name: String,
+    pub kind: StepKind,
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    pub line: usize,
+    pub column: usize,
+    pub cell: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    pub read: Option<i64>,
+    pub written: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_as: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub buffered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<&'static str>,
+    pub buffer: Vec<JsonStore>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads_from: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<usize>,
+    pub relevant: bool,
+}
+
+/// A value of a cell, in memory or on its way there.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonStore {
+    pub cell: String,
+    pub value: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_as: Option<String>,
+}
+
+/// What a thread that cannot go on is at.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonPending {
+    pub thread: u16,
+    pub kind: StepKind,
+    pub object: Option<String>,
+    pub line: usize,
+}
+
+/// Kinds of steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "each is its own name")]
+pub enum StepKind {
+    Read,
+    Write,
+    Flush,
+    Rmw,
+    Cas,
+    Fence,
+    Lock,
+    TryLock,
+    Unlock,
+    Wait,
+    Wake,
+    Notify,
+    Fork,
+    Join,
+    Begin,
+    Free,
+    Choose,
+    #[default]
+    Yield,
+    Fail,
+    Stop,
+    End,
+}
+
+impl Story {
+    /// The story of a trace.
+    pub fn of(program: &Program, trace: &Trace) -> Story {
+        let words = Words { program, trace };
+        let mut story = Story {
+            threads: trace.threads.iter().map(|thread| thread.name.clone()).collect(),
+            initial: Vec::new(),
+            steps: trace.events.iter().map(|event| step(&words, event)).collect(),
+            pending: pending(&words),
+        };
+        let used = |name: &str| story.steps.iter().any(|step| step.cell.as_deref() == Some(name));
+        let cells = program.cells.iter().filter(|cell| used(&cell.name));
+        story.initial = cells.map(|cell| words.store(cell.name.clone(), cell.initial)).collect();
+        story.link();
+        story
+    }
+
+    /// Works out which store each read saw, when each store reached memory, and where each flushed store was made. All steps count as
+    /// relevant until [`super::explain::explain`] says otherwise.
+    pub fn link(&mut self) {
+        let mut waiting: Vec<Vec<usize>> = Vec::new();
+        let mut newest: BTreeMap<String, usize> = BTreeMap::new();
+        for at in 0..self.steps.len() {
+            self.steps[at].relevant = true;
+            let thread = usize::from(self.steps[at].thread);
+            waiting.resize_with(waiting.len().max(thread + 1), Vec::new);
+            let Some(cell) = self.steps[at].cell.clone() else { continue };
+            let own = |store: &&usize| self.steps[**store].cell.as_ref() == Some(&cell);
+            if self.steps[at].kind == StepKind::Flush {
+                // Stores to one cell stay in order, whatever the memory model.
+                let Some(&store) = waiting[thread].iter().find(own) else { continue };
+                waiting[thread].retain(|&other| other != store);
+                self.steps[at].store = Some(store);
+                self.steps[store].commit = Some(at);
+                newest.insert(cell, store);
+                continue;
+            }
+            if self.steps[at].read.is_some() {
+                let forwarded = waiting[thread].iter().rfind(own).copied();
+                self.steps[at].reads_from = forwarded.or_else(|| newest.get(&cell).copied());
+            }
+            if self.steps[at].buffered {
+                waiting[thread].push(at);
+            } else if self.steps[at].written.is_some() {
+                newest.insert(cell, at);
+            }
+        }
+    }
+
+    /// When what the step wrote was in memory: the number of a step, or the largest number if it never was.
+    pub(super) fn arrival(&self, store: usize) -> usize {
+        let step = &self.steps[store];
+        if step.buffered { step.commit.unwrap_or(usize::MAX) } else { store }
+    }
+}
+
+impl JsonStep {
+    /// Whether the step read a cell.
+    pub(super) fn is_read(&self) -> bool {
+        self.read.is_some() && self.cell.is_some()
+    }
+
+    /// Whether the step wrote a cell, be it to the buffer.
+    pub(super) fn is_store(&self) -> bool {
+        self.written.is_some() && self.kind != StepKind::Flush
+    }
+}
+
+fn step(words: &Words<'_>, event: &Event) -> JsonStep {
+    let LineColumn { line, column } = words.program.source.line_column(event.span.start);
+    let store = |entry: &Entry| words.store(words.loc(entry.loc), entry.value);
+    let accessed = event.operation.as_ref().and_then(Operation::loc).or(event.written.map(|(loc, _)| loc));
+    let returns = matches!(
+        event.operation,
+        Some(
+            Operation::Read { .. }
+                | Operation::Rmw { .. }
+                | Operation::Cas { .. }
+                | Operation::TryLock { .. }
+                | Operation::Choose { .. }
+        )
+    );
+    JsonStep {
+        step: event.step.to_string(),
+        thread: event.step.thread.0,
+        name: words.trace.threads[event.step.thread.index()].name.clone(),
+        kind: Words::kind(event),
+        text: words.event(event),
+        line,
+        column,
+        cell: accessed.map(|loc| words.loc(loc)),
+        object: event.operation.as_ref().and_then(|operation| object(words, operation)).or(block(words, accessed)),
+        read: (returns && event.failure.is_none()).then_some(event.result),
+        written: event.written.map(|(_, value)| value),
+        written_as: event.written.and_then(|(_, value)| words.spelled(value)),
+        buffered: event.buffered,
+        failure: event.failure.as_ref().map(|failure| super::ViolationKind::Failure(failure.kind).name()),
+        buffer: event.buffer.iter().map(store).collect(),
+        ..JsonStep::default()
+    }
+}
+
+/// What the operation is about, if that is no cell.
+fn object(words: &Words<'_>, operation: &Operation) -> Option<String> {
+    let thread = |key| words.trace.threads.iter().find(|thread| thread.key == key).map(|thread| thread.name.clone());
+    match *operation {
+        Operation::Lock { lock, .. } | Operation::TryLock { lock, .. } | Operation::Unlock { lock, .. } => {
+            Some(words.lock(lock).to_string())
+        }
+        Operation::Wait { condvar, .. } | Operation::Reacquire { condvar, .. } | Operation::Notify { condvar, .. } => {
+            Some(words.condvar(condvar).to_string())
+        }
+        Operation::Fork { child } => thread(child),
+        Operation::Join { thread: joined } => thread(joined),
+        Operation::Free { block } => Some(words.loc(block)),
+        _ => None,
+    }
+}
+
+/// The heap block of a cell.
+fn block(words: &Words<'_>, cell: Option<Loc>) -> Option<String> {
+    cell.and_then(Loc::block).map(|block| words.loc(block))
+}
+
+fn pending(words: &Words<'_>) -> Vec<JsonPending> {
+    let Some(Stuck::Deadlock(blocked) | Stuck::Livelock(blocked)) = &words.trace.end else { return Vec::new() };
+    let line = |span: Span| words.program.source.line_column(span.start).line;
+    let pending = blocked.iter().map(|blocked| {
+        let spins = blocked.spins_on.first().map(|&loc| words.loc(loc));
+        JsonPending {
+            thread: blocked.thread.0,
+            kind: if spins.is_some() { StepKind::Read } else { Words::operation_kind(&blocked.operation) },
+            object: spins.or_else(|| object(words, &blocked.operation)),
+            line: words.trace.threads[blocked.thread.index()].at.map_or(0, line),
+        }
+    });
+    pending.collect()
+}
+
+impl Words<'_> {
+    fn store(&self, cell: String, value: i64) -> JsonStore {
+        JsonStore { cell, value, value_as: self.spelled(value) }
+    }
+
+    /// How a value is written, if it is a pointer or larger than numbers are exact everywhere.
+    fn spelled(&self, value: i64) -> Option<String> {
+        (Loc::from_pointer(value).is_some() || value.unsigned_abs() > 1 << 53).then(|| self.value(value))
+    }
+}
