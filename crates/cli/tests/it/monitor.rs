@@ -10,17 +10,16 @@ fn a_store_that_can_wait_is_named_and_the_schedule_shows_it() {
     expect![[r#"
         exit code 1
         <stdin>: tso: violation: store-buffers: tso has executions that sc does not have: in right, the store to `y` can wait until after the load of `x`
-          --> <stdin>:3:16
-           |
+         --> <stdin>:3:16
+          |
         2 | thread left { x = 1; let r = y; }
-           |               -----          - in thread left
-           |               |
-           |               in thread left
+          |               ------         - in thread left
+          |               |
+          |               in thread left
         3 | thread right { y = 1; let r = x; }
-           |                ^^^^^          - in thread right
-           |                |
-           |                in thread right
-
+          |                ^^^^^^         - in thread right
+          |                |
+          |                in thread right
     "#]]
     .assert_eq(&run.shown().split_inclusive('\n').take(12).collect::<String>());
     let schedule = run.out.lines().find_map(|line| line.strip_prefix("schedule: ")).expect("there is one");

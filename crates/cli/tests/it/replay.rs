@@ -66,6 +66,7 @@ fn a_replay_shows_steps_and_what_is_wrong() {
              4     4            r: x → 0  [y=1]
 
         <stdin>: tso: nothing wrong: as far as it goes; possible next: 0, 0f, 1, 1f
+        note: sc has no such execution
     "#]]
     .assert_eq(&run.shown());
     let run = unthread_stdin("shared x;\nthread t { x = 1; assert(x == 0); }\n", &["replay", "0x3", "-"]);
