@@ -5,13 +5,14 @@
 use super::spin::{Spin, may_go_on_for_ever, spinning_loops};
 use super::{Failure, FailureKind, Operation, Subject, ThreadKey};
 use crate::program::{
-    Access, DivisionByZero, Expr, Indexed, Instr, Liveness, Loc, Loop, Pc, Place, Program, Reg, Routine, Span,
+    Access, DivisionByZero, Expr, Indexed, Instr, Liveness, Loc, LockKind, Loop, Pc, Place, Program, Reg, Routine, Span,
 };
 
 /// Runs the threads of a program.
 pub struct Interpreter<'p> {
     program: &'p Program,
     analyses: Vec<Analysis>,
+    bus: Option<u32>,
 }
 
 /// What is known of a routine beforehand.
@@ -47,7 +48,15 @@ impl<'p> Interpreter<'p> {
             let spinning = spinning_loops(routine, &liveness);
             Analysis { liveness, spinning }
         };
-        Interpreter { program, analyses: program.routines.iter().map(analyse).collect() }
+        let bus = program.locks.iter().position(|lock| lock.kind == LockKind::Bus).map(|at| at as u32);
+        Interpreter { program, analyses: program.routines.iter().map(analyse).collect(), bus }
+    }
+
+    /// The same, but threads that spin go round and round. A search that knows its states comes to an end anyway, and has fewer of them.
+    pub fn restless(program: &'p Program) -> Interpreter<'p> {
+        let mut interpreter = Interpreter::new(program);
+        interpreter.analyses.iter_mut().for_each(|analysis| analysis.spinning.clear());
+        interpreter
     }
 
     /// The program.
@@ -59,6 +68,11 @@ impl<'p> Interpreter<'p> {
     pub fn has_cycles(&self) -> bool {
         let routines = self.program.routines.iter().zip(&self.analyses);
         routines.into_iter().any(|(routine, analysis)| may_go_on_for_ever(routine, &analysis.liveness))
+    }
+
+    /// Which instruction the thread is at: the routine, and where in its code.
+    pub fn site(&self, thread: &IrThread) -> (usize, Pc) {
+        (thread.routine as usize, thread.pc)
     }
 
     /// Where the thread's operation stands in the source.
@@ -331,6 +345,10 @@ impl Subject for Interpreter<'_> {
 
     fn awaiting<'t>(&self, thread: &'t IrThread) -> &'t [(Loc, i64)] {
         thread.spin.awaiting()
+    }
+
+    fn bus(&self) -> Option<u32> {
+        self.bus
     }
 
     fn initial_cells(&self) -> Vec<i64> {

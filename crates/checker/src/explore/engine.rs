@@ -54,12 +54,17 @@ impl Engine {
         }
     }
 
+    /// Whether the engine looks at every state, or at every state of the executions that it runs.
+    pub(super) fn sees_states(self) -> bool {
+        !matches!(self, Engine::Mcr | Engine::Dpor)
+    }
+
     /// The options as the engine understands them. The bound on store buffers keeps a search of states finite; an engine that
     /// runs executions to their end has no use for it, beyond what a schedule can write down.
     pub(super) fn adapt(self, options: &Options) -> Options {
         let mut options = options.clone();
         if !matches!(self, Engine::Exhaustive | Engine::Icb { .. }) {
-            options.rules = options.rules.unbounded();
+            options.rules.max_buffer = u8::MAX.into();
         }
         options
     }

@@ -150,6 +150,10 @@ impl Options {
 pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report {
     let subject = Interpreter::new(program);
     let options = &options.engine.adapt(options);
+    if program.automata.is_some() && !options.engine.sees_states() {
+        let why = format!("engine {} does not see where all threads are at the same time", options.engine);
+        return findings::Findings::new(&subject, options).report(StopReason::Unsupported(why));
+    }
     let report = match options.engine {
         Engine::Exhaustive => exhaustive::check(&subject, options, watch),
         Engine::Mcr => mcr::check(&subject, options, watch),

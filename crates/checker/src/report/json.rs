@@ -147,7 +147,7 @@ pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f6
         _ => (None, None),
     };
     let stop_message = match &report.stop {
-        StopReason::Failed(why) => Some(why.clone()),
+        StopReason::Failed(why) | StopReason::Unsupported(why) => Some(why.clone()),
         _ => None,
     };
     JsonReport {

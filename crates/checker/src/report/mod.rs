@@ -77,6 +77,8 @@ pub enum StopReason {
     Interrupted,
     /// Only what one execution implies was asked for, and others are possible.
     Predicted,
+    /// The engine cannot search this program, for this reason.
+    Unsupported(String),
     /// The search could not go on, for this reason.
     Failed(String),
 }
@@ -120,6 +122,8 @@ pub enum ViolationKind {
     DataRace,
     /// A final state that a condition forbids.
     Condition,
+    /// All threads with goal states are in them at the same time.
+    Goal,
 }
 
 /// The answer to a condition that is a question.
@@ -241,6 +245,7 @@ impl ViolationKind {
             ViolationKind::Livelock => "livelock",
             ViolationKind::DataRace => "data-race",
             ViolationKind::Condition => "condition",
+            ViolationKind::Goal => "goal",
         }
     }
 }
@@ -270,6 +275,7 @@ impl StopReason {
             StopReason::BufferLimit { .. } => "buffer-limit",
             StopReason::Interrupted => "interrupted",
             StopReason::Predicted => "predicted",
+            StopReason::Unsupported(_) => "unsupported",
             StopReason::Failed(_) => "failed",
         }
     }
