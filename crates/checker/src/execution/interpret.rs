@@ -126,15 +126,23 @@ impl<'p> Interpreter<'p> {
             holding_back: false,
             spin: Spin::default(),
         };
-        self.run(&mut thread);
+        self.run(&mut thread, |_| {});
         thread
     }
 
+    /// Where control passes from the thread's operation, with this result, to its next one: without the first, with the last.
+    pub fn passed(&self, thread: &IrThread, result: i64) -> Vec<Pc> {
+        let mut passed = Vec::new();
+        self.advance(&mut thread.clone(), result, |pc| passed.push(pc));
+        passed
+    }
+
     /// Runs local instructions until the next visible one, then clears what is dead.
-    fn run(&self, thread: &mut IrThread) {
+    fn run(&self, thread: &mut IrThread, mut pass: impl FnMut(Pc)) {
         let routine = self.routine(thread);
         let analysis = &self.analyses[thread.routine as usize];
         for _ in 0..MOST_LOCAL_STEPS {
+            pass(thread.pc);
             thread.spin.moved(thread.pc);
             if let Some(l) = analysis.spinning.iter().find(|l| l.head == thread.pc) {
                 thread.clear_dead(&analysis.liveness);
@@ -146,6 +154,48 @@ impl<'p> Interpreter<'p> {
             }
         }
         thread.clear_dead(&analysis.liveness);
+    }
+
+    /// Gives a thread the result of its operation and runs it to the next. Shows where control passes.
+    fn advance(&self, thread: &mut IrThread, result: i64, pass: impl FnMut(Pc)) {
+        if std::mem::take(&mut thread.holding_back) {
+            return;
+        }
+        let instr = &self.routine(thread).code[thread.pc as usize];
+        match instr {
+            Instr::Load { place, .. } => {
+                let loc = self.place(thread, place).expect("the load was performed").0;
+                thread.spin.read(loc, result);
+            }
+            Instr::Rmw { place, op, operand, .. } => {
+                let loc = self.place(thread, place).expect("the update was performed").0;
+                let operand = thread.eval(operand).expect("the update was performed");
+                thread.spin_rmw(loc, result, op.apply(result, operand));
+            }
+            Instr::Cas { place, expected, desired, .. } => {
+                let loc = self.place(thread, place).expect("the exchange was performed").0;
+                let expected = thread.eval(expected).expect("the exchange was performed");
+                let desired = thread.eval(desired).expect("the exchange was performed");
+                thread.spin_rmw(loc, result, if result == expected { desired } else { result });
+            }
+            Instr::Fence { .. } | Instr::Yield | Instr::Assert { .. } => thread.spin.nothing(),
+            Instr::Wait { .. } if !thread.waiting => {
+                thread.spin.effect();
+                thread.waiting = true;
+                return;
+            }
+            Instr::Fork { .. } => {
+                thread.spin.effect();
+                thread.forks += 1;
+            }
+            _ => thread.spin.effect(),
+        }
+        thread.waiting = false;
+        if let Some(dst) = instr.defined() {
+            thread.set(dst, result);
+        }
+        thread.pc += 1;
+        self.run(thread, pass);
     }
 
     /// Performs a local instruction and says where to go on. Nothing, if the instruction is visible or fails.
@@ -293,44 +343,7 @@ impl Subject for Interpreter<'_> {
     }
 
     fn resume(&self, thread: &mut IrThread, result: i64) {
-        if std::mem::take(&mut thread.holding_back) {
-            return;
-        }
-        let instr = &self.routine(thread).code[thread.pc as usize];
-        match instr {
-            Instr::Load { place, .. } => {
-                let loc = self.place(thread, place).expect("the load was performed").0;
-                thread.spin.read(loc, result);
-            }
-            Instr::Rmw { place, op, operand, .. } => {
-                let loc = self.place(thread, place).expect("the update was performed").0;
-                let operand = thread.eval(operand).expect("the update was performed");
-                thread.spin_rmw(loc, result, op.apply(result, operand));
-            }
-            Instr::Cas { place, expected, desired, .. } => {
-                let loc = self.place(thread, place).expect("the exchange was performed").0;
-                let expected = thread.eval(expected).expect("the exchange was performed");
-                let desired = thread.eval(desired).expect("the exchange was performed");
-                thread.spin_rmw(loc, result, if result == expected { desired } else { result });
-            }
-            Instr::Fence { .. } | Instr::Yield | Instr::Assert { .. } => thread.spin.nothing(),
-            Instr::Wait { .. } if !thread.waiting => {
-                thread.spin.effect();
-                thread.waiting = true;
-                return;
-            }
-            Instr::Fork { .. } => {
-                thread.spin.effect();
-                thread.forks += 1;
-            }
-            _ => thread.spin.effect(),
-        }
-        thread.waiting = false;
-        if let Some(dst) = instr.defined() {
-            thread.set(dst, result);
-        }
-        thread.pc += 1;
-        self.run(thread);
+        self.advance(thread, result, |_| {});
     }
 
     fn fork(&self, thread: &IrThread) -> IrThread {

@@ -299,7 +299,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-fn has_plain_cells(program: &Program) -> bool {
+/// Whether data races are errors somewhere.
+pub(super) fn has_plain_cells(program: &Program) -> bool {
     use crate::program::{Instr, Place};
     let plain_field = |instr: &Instr| {
         let (Instr::Load { place, .. } | Instr::Store { place, .. }) = instr else { return false };

@@ -23,6 +23,7 @@ pub mod random;
 mod replay;
 mod reversal;
 mod rewind;
+pub mod robustness;
 mod rows;
 mod runner;
 mod sampling;
@@ -158,6 +159,7 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
         Engine::Exhaustive => exhaustive::check(&subject, options, watch),
         Engine::Mcr => mcr::check(&subject, options, watch),
         Engine::Dpor => dpor::check(&subject, options, watch),
+        Engine::Lazy => robustness::lazy::check(program, options, watch),
         Engine::Icb { preemptions } => icb::check(&subject, preemptions, options, watch),
         Engine::Random { seed } => random::check(&subject, seed, options, watch),
         Engine::Pct { seed, depth } => pct::check(&subject, seed, depth, options, watch),

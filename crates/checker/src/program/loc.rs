@@ -39,6 +39,11 @@ impl Loc {
     /// The least address that a cell can have.
     pub const FIRST_ADDRESS: i64 = -(1 << (OFFSET_BITS + BLOCK_BITS - 1));
 
+    /// Whether this is a cell with a numeric address.
+    pub fn is_numbered(self) -> bool {
+        self.0 & HEAP != 0 && self.0 & !HEAP < 1 << (OFFSET_BITS + BLOCK_BITS)
+    }
+
     /// The index into `Program::cells`, if this is a global.
     pub fn as_global(self) -> Option<usize> {
         (self.0 & HEAP == 0).then_some(self.0 as usize)
@@ -75,7 +80,7 @@ impl fmt::Display for Loc {
         if self.0 & HEAP == 0 {
             return write!(f, "cell{}", self.0);
         }
-        if self.0 & !HEAP < 1 << (OFFSET_BITS + BLOCK_BITS) {
+        if self.is_numbered() {
             return write!(f, "[{}]", (self.0 & !HEAP) as i64 + Loc::FIRST_ADDRESS);
         }
         let block = (self.0 >> OFFSET_BITS) & ((1 << BLOCK_BITS) - 1);

@@ -18,6 +18,7 @@ mod predict;
 mod reference;
 mod regressions;
 mod replay;
+mod robustness;
 mod twins;
 mod z3;
 
