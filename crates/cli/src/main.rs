@@ -12,6 +12,7 @@ mod input;
 mod litmus;
 mod outcome;
 mod replay;
+mod robust;
 mod terminal;
 mod watch;
 
@@ -40,6 +41,8 @@ fn run(command: Command, terminal: &Terminal) -> anyhow::Result<Outcome> {
     match command {
         Command::Check(flags) => check::run(&flags, terminal),
         Command::Litmus(flags) => litmus::run(&flags, terminal),
+        Command::Robust(flags) => robust::robust(&flags, terminal),
+        Command::Fences(flags) => robust::fences(&flags, terminal),
         Command::Replay(flags) => replay::run(&flags, terminal),
         Command::Bench(BenchCommand::Papers(flags)) => bench::papers(&flags, terminal),
         Command::Completions { shell } => {

@@ -5,8 +5,10 @@ use crate::input;
 use crate::outcome::Outcome;
 use crate::terminal::Terminal;
 use anyhow::anyhow;
+use unthread_checker::execution::MemoryModel;
 use unthread_checker::explore;
 use unthread_checker::report::text::Text;
+use unthread_checker::schedule::Schedule;
 
 /// Follows the schedule and shows what happens.
 pub(crate) fn run(flags: &ReplayFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
@@ -24,4 +26,22 @@ pub(crate) fn run(flags: &ReplayFlags, terminal: &Terminal) -> anyhow::Result<Ou
     let text = Text { program: &program, memory, rules, style, replay_command: &|schedule| schedule.to_string() };
     terminal.print(&text.replay(&replay))?;
     Ok(if replay.violations.is_empty() { Outcome::Verified } else { Outcome::Violation })
+}
+
+/// The command line that shows a schedule again.
+pub(crate) fn command(
+    schedule: &Schedule,
+    file: &str,
+    memory: MemoryModel,
+    defines: &[(String, i64)],
+    races: bool,
+) -> String {
+    let mut words: Vec<String> = ["unthread", "replay"].map(str::to_string).to_vec();
+    words.extend([schedule.to_string(), file.to_string(), "--memory".to_string(), memory.to_string()]);
+    for (name, value) in defines {
+        words.extend(["-D".to_string(), format!("{name}={value}")]);
+    }
+    words.extend(races.then(|| "--races".to_string()));
+    // Only a NUL cannot be quoted, and no argument holds one.
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }

@@ -181,7 +181,7 @@ fn steps(subject: &Interpreter<'_>, rules: Rules, schedule: &Schedule) -> Vec<Js
     trace.events.iter().map(|event| step(&words, event)).collect()
 }
 
-fn step(words: &Words<'_>, event: &Event) -> JsonStep {
+pub(super) fn step(words: &Words<'_>, event: &Event) -> JsonStep {
     use crate::execution::Operation;
     let LineColumn { line, column } = words.program.source.line_column(event.span.start);
     let store = |entry: &crate::execution::Entry| JsonStore { cell: words.loc(entry.loc), value: entry.value };
@@ -203,7 +203,7 @@ fn step(words: &Words<'_>, event: &Event) -> JsonStep {
     }
 }
 
-fn location(program: &Program, span: Span) -> JsonLocation {
+pub(super) fn location(program: &Program, span: Span) -> JsonLocation {
     let LineColumn { line, column } = program.source.line_column(span.start);
     JsonLocation { file: program.source.name.clone(), line, column }
 }

@@ -1,6 +1,7 @@
 //! Reports: what a check found, as plain values. [`text`] and [`json`] make their forms for people and for programs.
 
 pub mod json;
+pub mod robustness;
 mod snippet;
 mod style;
 mod table;

@@ -73,7 +73,7 @@ impl Text<'_> {
         format!("{heading} {queries}, {decisions}, {conflicts}; running {run}, learning {learn}, solving {solve}\n")
     }
 
-    fn headline(&self, tone: Tone, verdict: &str, rest: &str) -> String {
+    pub(super) fn headline(&self, tone: Tone, verdict: &str, rest: &str) -> String {
         let name = &self.program.source.name;
         format!("{name}: {}: {}: {rest}\n", self.memory, self.style.paint(tone, verdict))
     }
@@ -175,7 +175,7 @@ impl Text<'_> {
         }
     }
 
-    fn schedule(&self, schedule: &Schedule) -> String {
+    pub(super) fn schedule(&self, schedule: &Schedule) -> String {
         let (what, how) = (self.style.paint(Tone::Heading, "schedule:"), self.style.paint(Tone::Heading, "replay:"));
         format!("{what} {schedule}\n{how}   {}\n", (self.replay_command)(schedule))
     }
@@ -246,11 +246,11 @@ fn statistics(report: &Report) -> String {
     parts.join(", ")
 }
 
-fn plural(number: u64, one: &str, many: &str) -> String {
+pub(super) fn plural(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-fn took(seconds: Option<f64>) -> String {
+pub(super) fn took(seconds: Option<f64>) -> String {
     seconds.map_or(String::new(), |seconds| format!(", {seconds:.2} s"))
 }
 

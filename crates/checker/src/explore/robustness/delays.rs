@@ -55,26 +55,26 @@ pub(crate) fn site(subject: &Interpreter<'_>, thread: &IrThread) -> Site {
 /// Whether some store can wait while a later load of its thread goes ahead, as far as the code alone tells. If none can, TSO is SC.
 pub(crate) fn can_delay(program: &Program) -> bool {
     program.routines.iter().any(|routine| {
-        let stores = (0..routine.code.len()).filter(|&pc| is_buffered(&routine.code[pc]));
-        stores.into_iter().any(|store| reaches_load(routine, store as Pc))
+        let ahead = loads_ahead(routine);
+        let mut code = routine.code.iter().enumerate();
+        code.any(|(pc, instr)| is_buffered(instr) && instr.successors(pc as Pc).any(|next| ahead[next as usize]))
     })
 }
 
-fn reaches_load(routine: &Routine, store: Pc) -> bool {
-    let mut seen = vec![false; routine.code.len()];
-    let mut work = vec![store];
-    while let Some(pc) = work.pop() {
-        for next in routine.code[pc as usize].successors(pc) {
-            let instr = &routine.code[next as usize];
-            if matches!(instr, Instr::Load { .. }) {
-                return true;
-            }
-            if !drains(instr) && !std::mem::replace(&mut seen[next as usize], true) {
-                work.push(next);
+/// For each instruction of a routine, whether it is a load or one can follow before the thread has to wait for its stores.
+pub(crate) fn loads_ahead(routine: &Routine) -> Vec<bool> {
+    let mut ahead: Vec<bool> = routine.code.iter().map(|instr| matches!(instr, Instr::Load { .. })).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for pc in (0..routine.code.len()).rev() {
+            let instr = &routine.code[pc];
+            if !ahead[pc] && !drains(instr) && instr.successors(pc as Pc).any(|next| ahead[next as usize]) {
+                (ahead[pc], changed) = (true, true);
             }
         }
     }
-    false
+    ahead
 }
 
 fn is_buffered(instr: &Instr) -> bool {

@@ -10,6 +10,17 @@ use crate::program::{Loc, LockMode, Ordering};
 use crate::schedule::{Action, Step};
 use smallvec::SmallVec;
 
+/// What to search.
+pub(super) struct Plan {
+    /// SC or TSO; attacks are TSO's.
+    pub(super) memory: MemoryModel,
+    pub(super) delays: Delays,
+    pub(super) bound: usize,
+    pub(super) eager: bool,
+    /// Whether to look for attacks.
+    pub(super) attacks: bool,
+}
+
 /// The program with its delays.
 pub(super) struct Emulation<'a> {
     pub(super) machine: Machine<'a, Interpreter<'a>>,
@@ -52,8 +63,9 @@ impl Mode {
 pub(super) type Touched = SmallVec<[(Object, Mode); 2]>;
 
 impl<'a> Emulation<'a> {
-    pub(super) fn new(subject: &'a Interpreter<'a>, delays: Delays, bound: usize, eager: bool) -> Emulation<'a> {
-        let machine = Machine::new(subject, MemoryModel::Tso.rules().unbounded());
+    pub(super) fn new(subject: &'a Interpreter<'a>, plan: Plan) -> Emulation<'a> {
+        let Plan { memory, delays, bound, eager, .. } = plan;
+        let machine = Machine::new(subject, memory.rules().unbounded());
         Emulation { machine, delays, bound, eager }
     }
 

@@ -8,6 +8,7 @@
 //! are bounded, less and less tightly, and nothing is verified.
 
 use super::delays::{Delays, can_delay};
+use super::emulation::Plan;
 use super::search::{Looked, Move, Search};
 use super::stop as limits_stop;
 use crate::execution::{Interpreter, MemoryModel};
@@ -105,7 +106,7 @@ impl<'a> Round<'a> {
         let attacks = options.memory == MemoryModel::Tso && can_delay(program);
         let edges = (program.automata.is_none() && subject.has_cycles()).then(Edges::default);
         Round {
-            search: Search::new(subject, delays, bound, !has_plain_cells(program), attacks),
+            search: Search::new(subject, Plan { memory: options.memory, delays, bound, eager: !has_plain_cells(program), attacks }),
             findings: Findings::new(subject, options),
             edges,
             learnt: Vec::new(),

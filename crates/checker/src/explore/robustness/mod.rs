@@ -30,6 +30,7 @@ use crate::report::StopReason;
 use crate::schedule::Schedule;
 use crate::trace::{self, Trace};
 use delays::{Delays, can_delay};
+use emulation::Plan;
 use retrace::Retraced;
 use search::{Looked, Search};
 
@@ -96,7 +97,9 @@ fn search_for_witness(
     limits: &Limits,
     watch: &dyn Watch,
 ) -> Robustness {
-    let mut search = Search::new(subject, Delays::default(), 1, true, true);
+    let plan =
+        Plan { memory: MemoryModel::Tso, delays: Delays::default(), bound: 1, eager: true, attacks: true };
+    let mut search = Search::new(subject, plan);
     let mut looked_at = 0;
     let answer = loop {
         let Some(at) = search.space.next() else { break Answer::Robust };

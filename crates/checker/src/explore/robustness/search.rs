@@ -5,8 +5,8 @@
 //! threads come first: what goes wrong rarely needs many.
 
 use super::attack::{Bus, Chain, Hidden};
-use super::delays::{Delays, Site};
-use super::emulation::{Emulation, Mode, Touched, touch_cell};
+use super::delays::{Site, loads_ahead};
+use super::emulation::{Emulation, Mode, Plan, Touched, touch_cell};
 use super::space::{How, NOTHING, Origin, Space};
 use crate::execution::{
     Buffer, Failure, Interpreter, IrThread, Operation, State, Status, Subject, ThreadId, ThreadState,
@@ -40,6 +40,8 @@ pub(super) struct Search<'a> {
     known: FxHashMap<(u32, u32, u32, u16), Rc<[Move]>>,
     /// Whether to look for attacks.
     attacks: bool,
+    /// For each routine and instruction, whether a load can follow before the thread has to wait for its stores.
+    loads_ahead: Vec<Vec<bool>>,
     /// Whether threads wait for others to end: then it matters who the attacker is, even when it has stopped.
     joins: bool,
     /// A thread would have stored, but for the bound on its buffer.
@@ -70,14 +72,16 @@ pub(super) enum Looked {
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(subject: &'a Interpreter<'a>, delays: Delays, bound: usize, eager: bool, attacks: bool) -> Self {
+    pub(super) fn new(subject: &'a Interpreter<'a>, plan: Plan) -> Self {
+        let attacks = plan.attacks;
         let mut search = Search {
-            emulation: Emulation::new(subject, delays, bound, eager),
+            emulation: Emulation::new(subject, plan),
             space: Space::new(),
             hidden: Interner::new(),
             chains: Interner::new(),
             known: FxHashMap::default(),
             attacks,
+            loads_ahead: subject.program().routines.iter().map(loads_ahead).collect(),
             joins: joins(subject.program()),
             met_bound: None,
             row: Vec::new(),
@@ -217,12 +221,18 @@ impl<'a> Search<'a> {
         if !self.emulation.machine.can_take(&state, step) {
             return;
         }
-        if self.emulation.machine.apply(&mut state, step).buffered {
+        if self.emulation.machine.apply(&mut state, step).buffered && self.has_load_ahead(&state, index) {
             let mut to = row.to_vec();
             (to[0], to[1]) = (1 + 2 * index as u32, self.hidden.intern(&hidden));
             self.put_thread(&mut to, index, &state);
             self.insert(&to, at, index as u16, How::Hidden(Action::Run));
         }
+    }
+
+    /// Whether an attacker can get to a load. Otherwise the attack has failed.
+    fn has_load_ahead(&self, state: &State<IrThread>, index: usize) -> bool {
+        let (routine, pc) = self.emulation.site(state, ThreadId(index as u16));
+        self.loads_ahead[routine as usize][pc as usize]
     }
 
     fn put_thread(&mut self, row: &mut [u32], index: usize, state: &State<IrThread>) {
@@ -268,7 +278,9 @@ impl<'a> Search<'a> {
             let mut to = row.to_vec();
             to[1] = self.hidden.intern(&hidden);
             self.put_thread(&mut to, index, &next);
-            self.insert(&to, at, thread.0, How::Hidden(step.action));
+            if self.has_load_ahead(&next, index) {
+                self.insert(&to, at, thread.0, How::Hidden(step.action));
+            }
             if let Operation::Read { loc, .. } = operation
                 && !hidden.contains(loc)
             {
