@@ -64,6 +64,11 @@ impl<'p> Interpreter<'p> {
         self.program
     }
 
+    /// Whether threads that spin wait for what they look at to change.
+    pub fn notices_spinning(&self) -> bool {
+        self.analyses.iter().any(|analysis| !analysis.spinning.is_empty())
+    }
+
     /// Whether some thread can go round in circles.
     pub fn has_cycles(&self) -> bool {
         let routines = self.program.routines.iter().zip(&self.analyses);

@@ -19,11 +19,6 @@ pub(crate) struct Delays {
 }
 
 impl Delays {
-    /// Whether nothing may wait.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
-    }
-
     /// How many pairs there are.
     pub(crate) fn len(&self) -> usize {
         self.pairs.len()

@@ -19,6 +19,8 @@ pub(super) struct Plan {
     pub(super) eager: bool,
     /// Whether to look for attacks.
     pub(super) attacks: bool,
+    /// Whether steps that concern nobody else go first.
+    pub(super) reduces: bool,
 }
 
 /// The program with its delays.

@@ -104,9 +104,12 @@ impl<'a> Round<'a> {
     fn new(subject: &'a Interpreter<'a>, delays: Delays, bound: usize, options: &'a Options) -> Round<'a> {
         let program = subject.program();
         let attacks = options.memory == MemoryModel::Tso && can_delay(program);
+        let eager = !has_plain_cells(program);
+        // Where races matter, or threads wait for what they spin on, it matters where others are.
+        let reduces = eager && !subject.notices_spinning();
         let edges = (program.automata.is_none() && subject.has_cycles()).then(Edges::default);
         Round {
-            search: Search::new(subject, Plan { memory: options.memory, delays, bound, eager: !has_plain_cells(program), attacks }),
+            search: Search::new(subject, Plan { memory: options.memory, delays, bound, eager, attacks, reduces }),
             findings: Findings::new(subject, options),
             edges,
             learnt: Vec::new(),

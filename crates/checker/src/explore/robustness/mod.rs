@@ -12,6 +12,7 @@ mod cycle;
 mod delays;
 mod emulation;
 mod fences;
+mod independence;
 pub mod lazy;
 mod placement;
 
@@ -97,8 +98,9 @@ fn search_for_witness(
     limits: &Limits,
     watch: &dyn Watch,
 ) -> Robustness {
+    let reduces = !subject.notices_spinning();
     let plan =
-        Plan { memory: MemoryModel::Tso, delays: Delays::default(), bound: 1, eager: true, attacks: true };
+        Plan { memory: MemoryModel::Tso, delays: Delays::default(), bound: 1, eager: true, attacks: true, reduces };
     let mut search = Search::new(subject, plan);
     let mut looked_at = 0;
     let answer = loop {

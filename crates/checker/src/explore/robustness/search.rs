@@ -6,7 +6,8 @@
 
 use super::attack::{Bus, Chain, Hidden};
 use super::delays::{Site, loads_ahead};
-use super::emulation::{Emulation, Mode, Plan, Touched, touch_cell};
+use super::emulation::{Emulation, Mode, Object, Plan, Touched, touch_cell};
+use super::independence::Futures;
 use super::space::{How, NOTHING, Origin, Space};
 use crate::execution::{
     Buffer, Failure, Interpreter, IrThread, Operation, State, Status, Subject, ThreadId, ThreadState,
@@ -17,10 +18,11 @@ use crate::schedule::{Action, Step};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// Price of a step, of a switch to another thread on top of it, and of a choice on top of it.
-const STEP: u32 = 1;
-const SWITCH: u32 = 8;
-const CHOICE: u32 = 4;
+/// Price of a step that concerns nobody else, of another step, of a switch to another thread on top of it, and of a choice on top of it.
+const ALONE: u32 = 1;
+const STEP: u32 = 16;
+const SWITCH: u32 = 128;
+const CHOICE: u32 = 64;
 
 /// Numbers of a row before those of the threads.
 const HEAD: usize = 3;
@@ -44,9 +46,12 @@ pub(super) struct Search<'a> {
     loads_ahead: Vec<Vec<bool>>,
     /// Whether threads wait for others to end: then it matters who the attacker is, even when it has stopped.
     joins: bool,
+    /// What threads can still do, unless all steps are to be looked at.
+    futures: Option<Futures>,
     /// A thread would have stored, but for the bound on its buffer.
     pub(super) met_bound: Option<ThreadState<IrThread>>,
     row: Vec<u32>,
+    to: Vec<u32>,
 }
 
 /// A step of one thread and the parts that it leads to.
@@ -59,6 +64,8 @@ pub(super) struct Move {
     forked: Option<(u32, u32)>,
     touched: Touched,
     bus: Bus,
+    /// Whether it leaves a goal state.
+    is_goal: bool,
 }
 
 /// What came of looking at a state.
@@ -73,7 +80,7 @@ pub(super) enum Looked {
 
 impl<'a> Search<'a> {
     pub(super) fn new(subject: &'a Interpreter<'a>, plan: Plan) -> Self {
-        let attacks = plan.attacks;
+        let (attacks, reduces) = (plan.attacks, plan.reduces);
         let mut search = Search {
             emulation: Emulation::new(subject, plan),
             space: Space::new(),
@@ -83,8 +90,10 @@ impl<'a> Search<'a> {
             attacks,
             loads_ahead: subject.program().routines.iter().map(loads_ahead).collect(),
             joins: joins(subject.program()),
+            futures: reduces.then(|| Futures::of(subject.program())),
             met_bound: None,
             row: Vec::new(),
+            to: Vec::new(),
         };
         let (state, sites) = search.start(&mut Vec::new());
         let mut row = vec![0, 0, search.space.shared.intern(&state.shared)];
@@ -168,18 +177,64 @@ impl<'a> Search<'a> {
         let n_threads = (row.len() - HEAD) / 2;
         let mut turns = Vec::with_capacity(n_threads);
         for index in 0..n_threads {
-            let moves = self.moves(row, index);
-            let mut reached = Vec::with_capacity(moves.len());
-            for next in moves.iter() {
-                let to = successor(row, index, next);
-                reached.push(self.insert(&to, at, index as u16, How::Step(next.action)));
+            if let Some(moves) = self.moves_of_nobodys_concern(row, index, None) {
+                let before = self.space.len();
+                let reached = self.follow_all(at, row, index, &moves, ALONE);
+                // A state that was known already would let a circle put the others off for ever.
+                if self.space.len() > before {
+                    return Looked::Turns(vec![(index as u16, moves, reached)]);
+                }
             }
+        }
+        for index in 0..n_threads {
+            let moves = self.moves(row, index);
+            let reached = self.follow_all(at, row, index, &moves, STEP);
             turns.push((index as u16, moves, reached));
             if self.attacks {
                 self.begin_attack(at, row, index);
             }
         }
         Looked::Turns(turns)
+    }
+
+    /// Adds the states that a thread's moves lead to.
+    fn follow_all(&mut self, at: u32, row: &[u32], index: usize, moves: &[Move], price: u32) -> Vec<u32> {
+        let mut to = std::mem::take(&mut self.to);
+        let follow = |next: &Move| {
+            successor(row, index, next, &mut to);
+            self.insert(&to, at, index as u16, How::Step(next.action), price)
+        };
+        let reached = moves.iter().map(follow).collect();
+        self.to = to;
+        reached
+    }
+
+    /// The moves of a thread, if there are any and none concerns another thread but `gone`, now or later.
+    fn moves_of_nobodys_concern(&mut self, row: &[u32], index: usize, gone: Option<usize>) -> Option<Rc<[Move]>> {
+        self.futures.as_ref()?;
+        let moves = self.moves(row, index);
+        let is_plain = |next: &Move| {
+            next.failure.is_none() && next.forked.is_none() && next.bus == Bus::Untouched && !next.is_goal
+        };
+        let concerned = |next: &Move| self.concerns_others(row, index, gone, &next.touched);
+        (!moves.is_empty() && moves.iter().all(|next| is_plain(next) && !concerned(next))).then_some(moves)
+    }
+
+    fn concerns_others(&self, row: &[u32], index: usize, gone: Option<usize>, touched: &Touched) -> bool {
+        let Some(futures) = &self.futures else { return true };
+        if touched.is_empty() {
+            return false;
+        }
+        let subject = self.emulation.machine.subject;
+        row[HEAD..].chunks_exact(2).enumerate().any(|(other, part)| {
+            if other == index || Some(other) == gone {
+                return false;
+            }
+            let thread = self.space.threads.get(part[0]);
+            let waits = |store: super::space::Waiting| touched.iter().any(|access| access.0 == Object::Cell(store.loc));
+            thread.status == Status::Running && futures.concerns(super::delays::site(subject, &thread.local), touched)
+                || self.space.lists.stores(part[1]).any(waits)
+        })
     }
 
     /// A thread hides its first store: the one that it is at and that may not wait, or the oldest that waits, to go ahead
@@ -203,7 +258,7 @@ impl<'a> Search<'a> {
                 let mut to = row.to_vec();
                 (to[0], to[1]) = (1 + 2 * index as u32, self.hidden.intern(&hidden));
                 to[HEAD + 2 * index + 1] = NOTHING;
-                self.insert(&to, at, index as u16, How::Hide);
+                self.insert(&to, at, index as u16, How::Hide, STEP);
             }
             Operation::Write { loc, value, .. } if list == NOTHING && Emulation::is_buffered(&operation) => {
                 if !self.emulation.delays.may_wait(site) {
@@ -225,7 +280,7 @@ impl<'a> Search<'a> {
             let mut to = row.to_vec();
             (to[0], to[1]) = (1 + 2 * index as u32, self.hidden.intern(&hidden));
             self.put_thread(&mut to, index, &state);
-            self.insert(&to, at, index as u16, How::Hidden(Action::Run));
+            self.insert(&to, at, index as u16, How::Hidden(Action::Run), STEP);
         }
     }
 
@@ -244,18 +299,28 @@ impl<'a> Search<'a> {
     /// The phase in which an attacker hides its stores. Gives a state in which the attack succeeds, if this is it.
     fn hide(&mut self, at: u32, row: &[u32], attacker: u16) -> Option<u32> {
         let index = attacker as usize;
-        self.attack(at, row, index);
-        for other in (0..(row.len() - HEAD) / 2).filter(|&other| other != index) {
-            for next in self.moves(row, other).iter() {
-                let to = successor(row, other, next);
-                self.insert(&to, at, other as u16, How::Step(next.action));
+        let others = || (0..(row.len() - HEAD) / 2).filter(|&other| other != index);
+        for other in others() {
+            if let Some(moves) = self.moves_of_nobodys_concern(row, other, None) {
+                let before = self.space.len();
+                self.follow_all(at, row, other, &moves, ALONE);
+                if self.space.len() > before {
+                    return None;
+                }
             }
+        }
+        if self.attack(at, row, index) {
+            return None;
+        }
+        for other in others() {
+            let moves = self.moves(row, other);
+            self.follow_all(at, row, other, &moves, STEP);
         }
         None
     }
 
-    /// The attacker goes on.
-    fn attack(&mut self, at: u32, row: &[u32], index: usize) {
+    /// The attacker goes on. Says whether it went somewhere new with a step that concerns nobody else.
+    fn attack(&mut self, at: u32, row: &[u32], index: usize) -> bool {
         let hidden = self.hidden.get(row[1]).clone();
         let (mut state, _) = self.state(row, None);
         for &(loc, value) in &hidden.newest {
@@ -265,6 +330,14 @@ impl<'a> Search<'a> {
         let mut steps = Vec::new();
         self.emulation.machine.operation_steps(&state, thread, &mut steps);
         let operation = self.emulation.machine.subject.operation(&state.threads[index].local);
+        let mut touched = Touched::new();
+        match operation {
+            Operation::Read { loc, .. } if !hidden.contains(loc) => touch_cell(&mut touched, loc, Mode::Read),
+            _ => {}
+        }
+        let concerns = self.concerns_others(row, index, None, &touched);
+        let price = if concerns { STEP } else { ALONE };
+        let before = self.space.len();
         for step in steps {
             let mut next = state.clone();
             let performed = self.emulation.machine.apply(&mut next, step);
@@ -279,34 +352,39 @@ impl<'a> Search<'a> {
             to[1] = self.hidden.intern(&hidden);
             self.put_thread(&mut to, index, &next);
             if self.has_load_ahead(&next, index) {
-                self.insert(&to, at, thread.0, How::Hidden(step.action));
+                self.insert(&to, at, thread.0, How::Hidden(step.action), price);
             }
+            // A load from a cell that nobody can change any more happens before nothing.
             if let Operation::Read { loc, .. } = operation
                 && !hidden.contains(loc)
+                && concerns
             {
                 (to[0], to[1]) = (2 + 2 * index as u32, self.chains.intern(&Chain::new(hidden.first, loc)));
                 if !self.joins {
                     to[HEAD + 2 * index] = GONE;
                 }
-                self.insert(&to, at, thread.0, How::Hidden(step.action));
+                self.insert(&to, at, thread.0, How::Hidden(step.action), price);
             }
         }
+        self.futures.is_some() && !concerns && self.space.len() > before
     }
 
     /// The phase after an attacker's load. Gives a state in which the attack succeeds.
     fn follow(&mut self, at: u32, row: &[u32], attacker: u16) -> Option<u32> {
         let chain = self.chains.get(row[1]).clone();
         for index in (0..(row.len() - HEAD) / 2).filter(|&index| index != attacker as usize) {
+            let mut to = std::mem::take(&mut self.to);
             for next in self.moves(row, index).iter() {
                 let forked = next.forked.map(|_| ((row.len() - HEAD) / 2) as u16);
                 let Some(chain) = chain.extend(index as u16, &next.touched, next.bus, forked) else { continue };
-                let mut to = successor(row, index, next);
+                successor(row, index, next, &mut to);
                 to[1] = self.chains.intern(&chain);
-                let reached = self.insert(&to, at, index as u16, How::Step(next.action));
+                let reached = self.insert(&to, at, index as u16, How::Step(next.action), STEP);
                 if chain.is_closed() && self.bus_is_free(&to, attacker) {
                     return Some(reached);
                 }
             }
+            self.to = to;
         }
         None
     }
@@ -317,11 +395,11 @@ impl<'a> Search<'a> {
         bus.is_none_or(|bus| shared.holders(bus).all(|holder| holder.0 == attacker))
     }
 
-    fn insert(&mut self, row: &[u32], from: u32, thread: u16, how: How) -> u32 {
+    fn insert(&mut self, row: &[u32], from: u32, thread: u16, how: How, price: u32) -> u32 {
         let before = self.space.origin(from);
         let is_switch = from != 0 && before.thread != thread;
         let is_choice = matches!(how, How::Step(Action::Choose(_)) | How::Hidden(Action::Choose(_)));
-        let price = STEP + if is_switch { SWITCH } else { 0 } + if is_choice { CHOICE } else { 0 };
+        let price = price + if is_switch { SWITCH } else { 0 } + if is_choice { CHOICE } else { 0 };
         self.space.insert(row, Origin { from, thread, how }, price)
     }
 
@@ -369,6 +447,7 @@ impl<'a> Search<'a> {
             forked: None,
             touched,
             bus: Bus::Untouched,
+            is_goal: false,
         };
         // There is room now for a store that had none.
         let operation = self.emulation.machine.subject.operation(&state.threads[index].local);
@@ -410,6 +489,10 @@ impl<'a> Search<'a> {
             Operation::Unlock { lock, .. } if Some(lock) == bus => Bus::GivenBack,
             _ => Bus::Untouched,
         };
+        let automata = machine.subject.program().automata.as_ref();
+        let is_goal = automata
+            .and_then(|automata| automata.state_at(at.0 as usize, at.1))
+            .is_some_and(|state| state.goal);
         for step in steps {
             let (mut next, mut next_sites) = (state.clone(), sites.clone());
             let performed = self.emulation.perform(&mut next, &mut next_sites, step, &mut Vec::new());
@@ -418,7 +501,10 @@ impl<'a> Search<'a> {
                 Operation::Write { .. } => !performed.buffered || sites.is_empty() && !self.emulation.delays.may_wait(at),
                 _ => true,
             };
-            let touched = self.emulation.touched(&state, thread, &operation, &performed, at_once);
+            let mut touched = self.emulation.touched(&state, thread, &operation, &performed, at_once);
+            if !self.joins {
+                touched.retain(|access| !matches!(access.0, Object::Thread(_)));
+            }
             let forked = next.threads.get(state.threads.len()).cloned().map(|child| {
                 let mut child_sites = Vec::new();
                 let id = ThreadId(state.threads.len() as u16);
@@ -430,7 +516,7 @@ impl<'a> Search<'a> {
             let [thread, waiting] = self.intern(next.threads.swap_remove(index), &next_sites);
             let shared = self.space.shared.intern(&next.shared);
             let failure = performed.failure;
-            moves.push(Move { action: step.action, failure, shared, thread, waiting, forked, touched, bus });
+            moves.push(Move { action: step.action, failure, shared, thread, waiting, forked, touched, bus, is_goal });
         }
         joins
     }
@@ -438,14 +524,14 @@ impl<'a> Search<'a> {
 
 fn joins(program: &Program) -> bool {
     let mut code = program.routines.iter().flat_map(|routine| &routine.code);
-    code.any(|instr| matches!(instr, Instr::Join { .. }))
+    program.finally.is_some() || code.any(|instr| matches!(instr, Instr::Join { .. }))
 }
 
 /// The row that a move leads to.
-fn successor(row: &[u32], index: usize, next: &Move) -> Vec<u32> {
-    let mut to = row.to_vec();
+fn successor(row: &[u32], index: usize, next: &Move, to: &mut Vec<u32>) {
+    to.clear();
+    to.extend_from_slice(row);
     to[2] = next.shared;
     (to[HEAD + 2 * index], to[HEAD + 2 * index + 1]) = (next.thread, next.waiting);
     to.extend(next.forked.into_iter().flat_map(|(thread, waiting)| [thread, waiting]));
-    to
 }
