@@ -51,7 +51,9 @@ pub(crate) enum Command {
     #[command(after_help = "Exit codes: 0 robust, 1 not robust, 2 bad input, 3 inconclusive.")]
     Robust(RobustFlags),
     /// Find the smallest set of fences that makes the program robust, or correct
-    #[command(after_help = "Exit codes: 0 fences were found and checked (or none are needed), 1 no fences help, 2 bad input, 3 inconclusive.")]
+    #[command(
+        after_help = "Exit codes: 0 fences were found and checked (or none are needed), 1 no fences help, 2 bad input, 3 inconclusive."
+    )]
     Fences(FencesFlags),
     /// Follow one schedule and show each step
     #[command(after_help = "Exit codes: 0 nothing is wrong along the schedule, 1 something is, 2 bad input.")]
@@ -232,6 +234,8 @@ pub(crate) struct ReplayFlags {
 pub(crate) enum BenchCommand {
     /// The tables of the papers on maximal causality reduction, with the executions and times of engine mcr
     Papers(PapersFlags),
+    /// The curves of the paper on lazy TSO reachability, with the times of engine lazy
+    Trencher(PapersFlags),
 }
 
 #[derive(Debug, Args)]

@@ -45,6 +45,7 @@ fn run(command: Command, terminal: &Terminal) -> anyhow::Result<Outcome> {
         Command::Fences(flags) => robust::fences(&flags, terminal),
         Command::Replay(flags) => replay::run(&flags, terminal),
         Command::Bench(BenchCommand::Papers(flags)) => bench::papers(&flags, terminal),
+        Command::Bench(BenchCommand::Trencher(flags)) => bench::lazy::curves(&flags, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Flags::command(), "unthread", &mut script);

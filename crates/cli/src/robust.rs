@@ -50,7 +50,9 @@ pub(crate) fn fences(flags: &FencesFlags, terminal: &Terminal) -> anyhow::Result
         FencesFor::Correctness => Purpose::Correctness,
     };
     if what.memory == MemoryModel::Pso && purpose == Purpose::Robustness {
-        bail!("robustness is decided against TSO; for PSO, ask for fences that make the program correct: `--for correctness`");
+        bail!(
+            "robustness is decided against TSO; for PSO, ask for fences that make the program correct: `--for correctness`"
+        );
     }
     for_each(what, terminal, |file, program| {
         let stopwatch = Stopwatch::start(format!("{file}: fences"), what.limits.max_time, None);
@@ -97,8 +99,7 @@ fn text(
     write: impl FnOnce(&Text<'_>) -> String,
 ) -> String {
     let memory = flags.memory;
-    let replay_command =
-        |schedule: &Schedule| replay::command(schedule, file, memory, &flags.defines, false);
+    let replay_command = |schedule: &Schedule| replay::command(schedule, file, memory, &flags.defines, false);
     let (rules, style) = (memory.rules(), terminal.style());
     write(&Text { program, memory, rules, style, replay_command: &replay_command })
 }

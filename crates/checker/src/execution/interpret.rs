@@ -34,6 +34,8 @@ pub struct IrThread {
     waiting: bool,
     /// `finally` before all others have ended.
     holding_back: bool,
+    /// An assumption did not hold. Nothing else matters of the thread any more.
+    stopped: bool,
     spin: Spin,
 }
 
@@ -129,6 +131,7 @@ impl<'p> Interpreter<'p> {
             allocations: 0,
             waiting: false,
             holding_back: false,
+            stopped: false,
             spin: Spin::default(),
         };
         self.run(&mut thread, |_| {});
@@ -159,6 +162,12 @@ impl<'p> Interpreter<'p> {
             }
         }
         thread.clear_dead(&analysis.liveness);
+        if let Instr::Assume { condition } = &routine.code[thread.pc as usize]
+            && thread.eval(condition) == Ok(0)
+        {
+            thread.registers.fill(0);
+            (thread.stopped, thread.spin) = (true, Spin::default());
+        }
     }
 
     /// Gives a thread the result of its operation and runs it to the next. Shows where control passes.
@@ -283,10 +292,11 @@ impl<'p> Interpreter<'p> {
                 0 => return Err(Failure::new(FailureKind::Assertion, message.clone())),
                 _ => return Err(endless()),
             },
-            Instr::Assume { condition } => match eval(condition)? {
-                0 => Operation::Stop,
-                _ => return Err(endless()),
-            },
+            Instr::Assume { .. } if thread.stopped => Operation::Stop,
+            Instr::Assume { condition } => {
+                eval(condition)?;
+                return Err(endless());
+            }
             Instr::Panic { message } => return Err(Failure::new(FailureKind::Panic, message.clone())),
             Instr::Alloc { .. } => {
                 return Err(Failure::new(FailureKind::OutOfResources, "too many blocks are allocated"));

@@ -89,8 +89,7 @@ impl<'s, S: Subject> Machine<'s, S> {
         match step.action {
             Action::Flush(at) => {
                 let buffer = &state.threads[step.thread.index()].buffer;
-                !self.bus_is_taken(state, step.thread)
-                    && buffer.flushable(&self.rules).any(|free| free == at as usize)
+                !self.bus_is_taken(state, step.thread) && buffer.flushable(&self.rules).any(|free| free == at as usize)
             }
             _ => {
                 self.operation_steps(state, step.thread, &mut steps);

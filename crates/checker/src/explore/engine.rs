@@ -79,7 +79,9 @@ impl Engine {
             Engine::Exhaustive => "every reachable state, once",
             Engine::Mcr => "maximal causality reduction: one execution per combination of thread histories",
             Engine::Dpor => "optimal partial order reduction: one execution per trace",
-            Engine::Lazy => "store buffers only where they make a difference (sc and tso), also for loops without bounds",
+            Engine::Lazy => {
+                "store buffers only where they make a difference (sc and tso), also for loops without bounds"
+            }
             Engine::Icb { .. } => "all executions with few preemptions, bound by bound",
             Engine::Random { .. } => "random executions; verifies nothing",
             Engine::Pct { .. } => {

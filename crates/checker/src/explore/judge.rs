@@ -189,7 +189,8 @@ impl<'a> Judge<'a> {
             let (routine, _) = self.subject.site(&thread.local);
             automata.states[routine].iter().any(|state| state.goal)
         };
-        let place = |thread: &ThreadState<IrThread>| (self.subject.name(&thread.local), self.subject.span(&thread.local));
+        let place =
+            |thread: &ThreadState<IrThread>| (self.subject.name(&thread.local), self.subject.span(&thread.local));
         let places: Vec<_> = state.threads.iter().filter(has_goal).map(place).collect();
         let names: Vec<&str> = places.iter().map(|(name, _)| name.as_str()).collect();
         let message = match &names[..] {

@@ -1,12 +1,12 @@
 //! Answers to `unthread robust` and `unthread fences`: for people, and for programs (`docs/report-format.md`).
 
+use super::Statistics;
 use super::json::{JsonLocation, JsonStep, SCHEMA, location, step};
 use super::snippet::places;
 use super::style::Tone;
 use super::table::table;
 use super::text::{Text, plural, took, why_stopped};
 use super::words::Words;
-use super::Statistics;
 use crate::execution::MemoryModel;
 use crate::explore::robustness::{Answer, Fence, Fences, Purpose, Relation, Robustness, Side, Witness};
 use crate::program::{Instr, Program, Span};
@@ -46,7 +46,7 @@ pub struct JsonFences {
     pub program: String,
     pub memory: String,
     pub purpose: &'static str,
-    pub fences: Option<Vec<JsonFence>>,
+    pub fences: Vec<JsonFence>,
     pub sets: Vec<Vec<JsonFence>>,
     pub verified: bool,
     pub stop: &'static str,
@@ -69,7 +69,7 @@ pub struct JsonFence {
 /// The answer of `robust` for programs.
 pub fn robustness_json(program: &Program, memory: MemoryModel, found: &Robustness, seconds: f64) -> JsonRobustness {
     let witness = match &found.answer {
-        Answer::NotRobust(witness) => Some(witness),
+        Answer::NotRobust(witness) => Some(&**witness),
         _ => None,
     };
     let steps = |witness: &Witness| {
@@ -115,7 +115,7 @@ pub fn fences_json(
         program: program.name.clone(),
         memory: memory.to_string(),
         purpose: purpose_name(purpose),
-        fences: found.sets.first().map(set),
+        fences: found.sets.first().map(set).unwrap_or_default(),
         sets: found.sets.iter().map(set).collect(),
         verified: found.verified && !found.sets.is_empty(),
         stop: found.stop.as_ref().map_or("exhausted", |stop| stop.name()),
@@ -183,7 +183,10 @@ impl Text<'_> {
             [(witness.store, "this store waits".to_string()), (witness.load, "while this goes ahead".to_string())];
         text += &(places(source, &shown, self.style) + "\n\n");
         text += &table(&words, self.style);
-        text += &format!("\n{}\n", self.style.paint(Tone::Heading, "each happens before the next, the last before the first:"));
+        text += &format!(
+            "\n{}\n",
+            self.style.paint(Tone::Heading, "each happens before the next, the last before the first:")
+        );
         for &(at, relation) in &witness.cycle {
             let event = &witness.trace.events[at];
             let what = format!("{}: {}", words.thread(event.step.thread), words.event(event));
@@ -215,7 +218,11 @@ impl Text<'_> {
             ([.., set], Some(stop)) => {
                 let (why, _) = why_stopped(stop, &Statistics::default(), self.rules);
                 let number = plural(set.len() as u64, "fence", "fences");
-                self.headline(Tone::Unsure, "inconclusive", &format!("{why}; at least {number}, such as these ({took})"))
+                self.headline(
+                    Tone::Unsure,
+                    "inconclusive",
+                    &format!("{why}; at least {number}, such as these ({took})"),
+                )
             }
         };
         for (number, set) in found.sets.iter().enumerate() {
@@ -297,7 +304,8 @@ fn fence_after(program: &Program, fence: Fence) -> Option<(Span, String)> {
     let span = program.routines[fence.routine].spans[fence.pc as usize];
     let rest = program.source.text.get(span.end as usize..)?;
     let semicolon = span.end as usize + rest.find(';')?;
-    let has_own = program.source.text[..semicolon + 1].ends_with(';') && rest[..semicolon - span.end as usize].trim().is_empty();
+    let has_own =
+        program.source.text[..semicolon + 1].ends_with(';') && rest[..semicolon - span.end as usize].trim().is_empty();
     let at = if has_own { semicolon + 1 } else { span.end as usize };
     Some((Span::new(at, at), " fence;".to_string()))
 }

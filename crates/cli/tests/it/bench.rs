@@ -23,3 +23,11 @@ fn a_corpus_that_is_not_there_is_bad_input() {
     assert_eq!(run.code, 2);
     assert!(run.err.contains("cannot read nowhere/programs/papers/example.ut"), "{}", run.err);
 }
+
+#[test]
+fn curves_of_lazy_reachability_stand_beside_what_was_published() {
+    let run = run(&["bench", "trencher", "--markdown", "--max-time", "0"], "", &folder("curves"));
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    assert!(run.out.contains("| 50 | MEMORAX: 84 s | "), "{}", run.out);
+    assert!(run.out.contains("| 20 | CBMC: 515 s | "), "{}", run.out);
+}

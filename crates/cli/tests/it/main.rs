@@ -8,6 +8,7 @@ mod json;
 mod litmus;
 mod queries;
 mod replay;
+mod robust;
 
 use std::fmt::Write as _;
 use std::io::Write as _;

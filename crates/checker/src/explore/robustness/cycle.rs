@@ -80,10 +80,8 @@ fn order(trace: &Trace) -> Order {
         stores.push(at);
     }
     for (at, event) in operations() {
-        let reads = matches!(
-            event.operation,
-            Some(Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. })
-        );
+        let reads =
+            matches!(event.operation, Some(Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. }));
         let Some(loc) = event.operation.as_ref().and_then(Operation::loc).filter(|_| reads) else { continue };
         let source = source(&trace.events, &arrivals, at, loc);
         if let Some(source) = source {
@@ -155,9 +153,10 @@ fn synchronisation(trace: &Trace, add: &mut impl FnMut(usize, usize, Relation)) 
             _ => {}
         }
         for object in objects {
-            if let Some(before) = last.insert(object, at).filter(|&before| {
-                before != at && trace.events[before].step.thread != event.step.thread
-            }) {
+            if let Some(before) = last
+                .insert(object, at)
+                .filter(|&before| before != at && trace.events[before].step.thread != event.step.thread)
+            {
                 add(before, at, Relation::Synchronisation);
             }
         }

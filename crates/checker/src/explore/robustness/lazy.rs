@@ -7,11 +7,11 @@
 //! this ends wherever the searches do. They do not where a loop can pile up stores behind a delayed one: then buffers
 //! are bounded, less and less tightly, and nothing is verified.
 
-use super::delays::{Delays, can_delay};
+use super::delays::{Delays, Site, can_delay};
 use super::emulation::Plan;
-use super::search::{Looked, Move, Search};
+use super::search::{Looked, Search, Turn};
 use super::stop as limits_stop;
-use crate::execution::{Interpreter, MemoryModel};
+use crate::execution::{Interpreter, MemoryModel, ThreadId};
 use crate::explore::endless::Edges;
 use crate::explore::findings::Findings;
 use crate::explore::judge::{Judge, has_plain_cells};
@@ -97,7 +97,7 @@ struct Round<'a> {
     search: Search<'a>,
     findings: Findings<'a>,
     edges: Option<Edges>,
-    learnt: Vec<(super::delays::Site, super::delays::Site)>,
+    learnt: Vec<(Site, Site)>,
 }
 
 impl<'a> Round<'a> {
@@ -157,7 +157,7 @@ impl<'a> Round<'a> {
     }
 
     /// Failures, deadlocks and final states.
-    fn judge_turns(&mut self, at: u32, turns: &[(u16, std::rc::Rc<[Move]>, Vec<u32>)]) {
+    fn judge_turns(&mut self, at: u32, turns: &[Turn]) {
         let mut is_end = true;
         for (thread, moves, reached) in turns {
             is_end &= moves.is_empty();
@@ -165,7 +165,7 @@ impl<'a> Round<'a> {
                 self.findings.statistics.steps += 1;
                 if let Some(failure) = &next.failure {
                     let state = self.search.state_at(at);
-                    let step = Step { thread: crate::execution::ThreadId(*thread), action: next.action };
+                    let step = Step { thread: ThreadId(*thread), action: next.action };
                     let path = || [self.search.steps(at), vec![step]].concat();
                     self.findings.judge.failed(&state.threads[*thread as usize], step, failure, path);
                 }

@@ -50,7 +50,7 @@ pub enum Answer {
     /// It is: TSO makes no difference.
     Robust,
     /// It is not, and this shows it.
-    NotRobust(Witness),
+    NotRobust(Box<Witness>),
     /// The search ended too early, for this reason.
     Unknown(StopReason),
 }
@@ -92,12 +92,7 @@ pub fn robust(program: &Program, limits: &Limits, watch: &dyn Watch) -> Robustne
     }
 }
 
-fn search_for_witness(
-    program: &Program,
-    subject: &Interpreter<'_>,
-    limits: &Limits,
-    watch: &dyn Watch,
-) -> Robustness {
+fn search_for_witness(program: &Program, subject: &Interpreter<'_>, limits: &Limits, watch: &dyn Watch) -> Robustness {
     let reduces = !subject.notices_spinning();
     let plan =
         Plan { memory: MemoryModel::Tso, delays: Delays::default(), bound: 1, eager: true, attacks: true, reduces };
@@ -140,7 +135,7 @@ fn confirm(program: &Program, retraced: Retraced) -> Answer {
     match happens_before_cycle(&trace) {
         Some(cycle) => {
             let (attacker, store, load) = (attack.thread, attack.store, attack.load);
-            Answer::NotRobust(Witness { schedule, trace, cycle, attacker, store, load, retraced })
+            Answer::NotRobust(Box::new(Witness { schedule, trace, cycle, attacker, store, load, retraced }))
         }
         None => Answer::Unknown(StopReason::Failed(format!("schedule {schedule} looks like an SC execution"))),
     }

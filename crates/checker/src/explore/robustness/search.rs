@@ -19,10 +19,10 @@ use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 /// Price of a step that concerns nobody else, of another step, of a switch to another thread on top of it, and of a choice on top of it.
-const ALONE: u32 = 1;
-const STEP: u32 = 16;
-const SWITCH: u32 = 128;
-const CHOICE: u32 = 64;
+const ALONE: u64 = 1;
+const STEP: u64 = 1024;
+const SWITCH: u64 = 8 * STEP;
+const CHOICE: u64 = 4 * STEP;
 
 /// Numbers of a row before those of the threads.
 const HEAD: usize = 3;
@@ -68,10 +68,13 @@ pub(super) struct Move {
     is_goal: bool,
 }
 
+/// A thread, what it can do, and the states that this leads to.
+pub(super) type Turn = (u16, Rc<[Move]>, Vec<u32>);
+
 /// What came of looking at a state.
 pub(super) enum Looked {
     /// A state of phase 0, with the moves that are possible there: nothing can happen if there are none.
-    Turns(Vec<(u16, Rc<[Move]>, Vec<u32>)>),
+    Turns(Vec<Turn>),
     /// A state within an attack.
     Attack,
     /// An attack that succeeds, in this state.
@@ -165,7 +168,8 @@ impl<'a> Search<'a> {
             0 => self.take_turns(at, &row),
             phase => {
                 let attacker = ((phase - 1) / 2) as u16;
-                let closed = if phase % 2 == 1 { self.hide(at, &row, attacker) } else { self.follow(at, &row, attacker) };
+                let closed =
+                    if phase % 2 == 1 { self.hide(at, &row, attacker) } else { self.follow(at, &row, attacker) };
                 closed.map_or(Looked::Attack, Looked::Witness)
             }
         };
@@ -198,7 +202,7 @@ impl<'a> Search<'a> {
     }
 
     /// Adds the states that a thread's moves lead to.
-    fn follow_all(&mut self, at: u32, row: &[u32], index: usize, moves: &[Move], price: u32) -> Vec<u32> {
+    fn follow_all(&mut self, at: u32, row: &[u32], index: usize, moves: &[Move], price: u64) -> Vec<u32> {
         let mut to = std::mem::take(&mut self.to);
         let follow = |next: &Move| {
             successor(row, index, next, &mut to);
@@ -260,10 +264,10 @@ impl<'a> Search<'a> {
                 to[HEAD + 2 * index + 1] = NOTHING;
                 self.insert(&to, at, index as u16, How::Hide, STEP);
             }
-            Operation::Write { loc, value, .. } if list == NOTHING && Emulation::is_buffered(&operation) => {
-                if !self.emulation.delays.may_wait(site) {
-                    self.hide_store(at, row, index, Hidden::new(loc, value));
-                }
+            Operation::Write { loc, value, .. }
+                if list == NOTHING && Emulation::is_buffered(&operation) && !self.emulation.delays.may_wait(site) =>
+            {
+                self.hide_store(at, row, index, Hidden::new(loc, value));
             }
             _ => {}
         }
@@ -395,7 +399,7 @@ impl<'a> Search<'a> {
         bus.is_none_or(|bus| shared.holders(bus).all(|holder| holder.0 == attacker))
     }
 
-    fn insert(&mut self, row: &[u32], from: u32, thread: u16, how: How, price: u32) -> u32 {
+    fn insert(&mut self, row: &[u32], from: u32, thread: u16, how: How, price: u64) -> u32 {
         let before = self.space.origin(from);
         let is_switch = from != 0 && before.thread != thread;
         let is_choice = matches!(how, How::Step(Action::Choose(_)) | How::Hidden(Action::Choose(_)));
@@ -490,15 +494,16 @@ impl<'a> Search<'a> {
             _ => Bus::Untouched,
         };
         let automata = machine.subject.program().automata.as_ref();
-        let is_goal = automata
-            .and_then(|automata| automata.state_at(at.0 as usize, at.1))
-            .is_some_and(|state| state.goal);
+        let is_goal =
+            automata.and_then(|automata| automata.state_at(at.0 as usize, at.1)).is_some_and(|state| state.goal);
         for step in steps {
             let (mut next, mut next_sites) = (state.clone(), sites.clone());
             let performed = self.emulation.perform(&mut next, &mut next_sites, step, &mut Vec::new());
             let at_once = match operation {
                 Operation::Read { loc, .. } => !state.threads[index].buffer.contains(loc),
-                Operation::Write { .. } => !performed.buffered || sites.is_empty() && !self.emulation.delays.may_wait(at),
+                Operation::Write { .. } => {
+                    !performed.buffered || sites.is_empty() && !self.emulation.delays.may_wait(at)
+                }
                 _ => true,
             };
             let mut touched = self.emulation.touched(&state, thread, &operation, &performed, at_once);

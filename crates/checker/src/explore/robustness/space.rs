@@ -85,9 +85,9 @@ pub(super) struct Space {
     rows: Vec<u32>,
     ends: Vec<u32>,
     origins: Vec<Origin>,
-    costs: Vec<u32>,
+    costs: Vec<u64>,
     table: HashTable<u32>,
-    waiting: BTreeMap<u32, Vec<u32>>,
+    waiting: BTreeMap<u64, Vec<u32>>,
     n_waiting: u64,
 }
 
@@ -131,7 +131,7 @@ impl Space {
     }
 
     /// Adds a state unless it is there. Gives its number.
-    pub(super) fn insert(&mut self, row: &[u32], origin: Origin, price: u32) -> u32 {
+    pub(super) fn insert(&mut self, row: &[u32], origin: Origin, price: u64) -> u32 {
         let hash = FxBuildHasher.hash_one(row);
         if let Some(&at) = self.table.find(hash, |&at| row_at(&self.rows, &self.ends, at) == row) {
             return at;

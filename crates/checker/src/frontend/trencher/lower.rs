@@ -51,11 +51,8 @@ fn routine(thread: &Thread) -> (Routine, Vec<ControlState>) {
             *target = starts[state as usize];
         }
     }
-    let control_state = |(state, &start): (&State, &Pc)| ControlState {
-        name: state.name.clone(),
-        start,
-        goal: state.is_final,
-    };
+    let control_state =
+        |(state, &start): (&State, &Pc)| ControlState { name: state.name.clone(), start, goal: state.is_final };
     let states = thread.states.iter().zip(&starts).map(control_state).collect();
     let routine = Routine {
         name: thread.name.clone(),

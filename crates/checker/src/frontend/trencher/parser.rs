@@ -146,7 +146,8 @@ impl<'a> Parser<'a> {
                     return Err(Noted);
                 }
                 other => {
-                    let message = format!("expected `initial`, `final`, `transition` or `end`, found `{}`", shown(other));
+                    let message =
+                        format!("expected `initial`, `final`, `transition` or `end`, found `{}`", shown(other));
                     self.complain(word.span, message);
                     Err(Noted)
                 }
@@ -256,9 +257,7 @@ impl<'a> Parser<'a> {
             return Ok(Expr::Const(value));
         }
         match operator(word.text) {
-            Some(Operator::Unary(op)) => {
-                Ok(Expr::Unary(op, Box::new(self.expression(thread, names, depth + 1)?)))
-            }
+            Some(Operator::Unary(op)) => Ok(Expr::Unary(op, Box::new(self.expression(thread, names, depth + 1)?))),
             Some(Operator::Binary(op)) => {
                 let left = self.expression(thread, names, depth + 1)?;
                 let right = self.expression(thread, names, depth + 1)?;
