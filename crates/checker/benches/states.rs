@@ -39,6 +39,7 @@ fn bakery(threads: u32, rounds: u32) -> Program {
             .collect(),
         finally: None,
         conditions: vec![],
+        automata: None,
     };
     validate(&program).expect("the program is well formed");
     program

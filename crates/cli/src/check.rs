@@ -119,12 +119,5 @@ fn check(
 
 /// The command line that shows a schedule of this check again.
 fn replay_command(schedule: &Schedule, file: &str, memory: MemoryModel, flags: &CheckFlags) -> String {
-    let mut words: Vec<String> = ["unthread", "replay"].map(str::to_string).to_vec();
-    words.extend([schedule.to_string(), file.to_string(), "--memory".to_string(), memory.to_string()]);
-    for (name, value) in &flags.defines {
-        words.extend(["-D".to_string(), format!("{name}={value}")]);
-    }
-    words.extend(flags.races.then(|| "--races".to_string()));
-    // Only a NUL cannot be quoted, and no argument holds one.
-    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+    crate::replay::command(schedule, file, memory, &flags.defines, flags.races)
 }

@@ -48,6 +48,14 @@ pub(crate) enum Command {
     #[command(after_help = "Exit codes: 0 every test was run, 2 bad input, 3 some search did not end.\n\
         Whether a condition holds is printed and does not change the exit code; `unthread check` judges conditions.")]
     Litmus(LitmusFlags),
+    /// Does the program do under TSO exactly what it does under SC? If not, shows an execution that SC does not have
+    #[command(after_help = "Exit codes: 0 robust, 1 not robust, 2 bad input, 3 inconclusive.")]
+    Robust(RobustFlags),
+    /// Find the smallest set of fences that makes the program robust, or correct
+    #[command(
+        after_help = "Exit codes: 0 fences were found and checked (or none are needed), 1 no fences help, 2 bad input, 3 inconclusive."
+    )]
+    Fences(FencesFlags),
     /// Follow one schedule and show each step
     #[command(after_help = "Exit codes: 0 nothing is wrong along the schedule, 1 something is, 2 bad input.")]
     Replay(ReplayFlags),
@@ -165,6 +173,66 @@ pub(crate) struct LitmusFlags {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct RobustFlags {
+    /// Program files (.ut), litmus tests (.litmus) and automata (.trencher, .txt); `-` is a program on standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// The memory model that is compared with SC
+    #[arg(long, default_value = "tso", value_parser = memory())]
+    pub(crate) memory: MemoryModel,
+    /// Set a constant of the program
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
+    pub(crate) defines: Vec<(String, i64)>,
+    /// Print one JSON object per file (docs/report-format.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) limits: SearchFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FencesFlags {
+    #[command(flatten)]
+    pub(crate) what: RobustFlags,
+    /// What the fences are for
+    #[arg(long = "for", value_enum, default_value_t = FencesFor::Robustness, value_name = "AIM")]
+    pub(crate) aim: FencesFor,
+    /// Every set from which no fence can be left out, smallest first
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// What fences are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FencesFor {
+    /// The program does what it does under SC
+    Robustness,
+    /// Assertions hold, nothing deadlocks, goals are out of reach
+    Correctness,
+}
+
+/// Bounds on a search of states.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits (a search that meets one is inconclusive)")]
+pub(crate) struct SearchFlags {
+    /// Time per file: 30, 30s, 2m, 1h, 500ms
+    #[arg(long, value_name = "SECONDS", value_parser = duration)]
+    pub(crate) max_time: Option<Duration>,
+    /// Distinct states of each search
+    #[arg(long, value_name = "N")]
+    max_states: Option<u64>,
+}
+
+impl SearchFlags {
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { executions: u64::MAX, states: self.max_states.unwrap_or(MAX_STATES), events: u64::MAX }
+    }
+}
+
+/// More states than this come of counters without bounds more often than of programs that are large.
+const MAX_STATES: u64 = 20_000_000;
+
+#[derive(Debug, Args)]
 pub(crate) struct ReplayFlags {
     /// The steps, as reports print them: 0 is a step of thread 0, 0x3 three of them, 1f flushes thread 1's oldest
     /// store, 1f2 the one at position 2 of its buffer, 2c5 is a step of thread 2 that chooses 5; joined by dots
@@ -193,6 +261,8 @@ pub(crate) enum BenchCommand {
     Sober(PapersFlags),
     /// What a check takes as a constant of the program grows, as a table and as curves
     Sizes(SizesFlags),
+    /// The curves of the paper on lazy TSO reachability, with the times of engine lazy
+    Trencher(PapersFlags),
 }
 
 #[derive(Debug, Args)]

@@ -6,18 +6,23 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-use unthread_checker::frontend::{litmus, ut};
+use unthread_checker::frontend::{litmus, trencher, ut};
 use unthread_checker::program::{Diagnostic, Program, Source};
 
 /// Reads a program, by the file's extension. Says what is wrong with it and gives nothing if there is anything.
 pub(crate) fn program(file: &str, defines: &[(String, i64)], terminal: &Terminal) -> Option<Program> {
     let parsed = read(file).and_then(|source| {
         let parsed = match extension(file) {
+            "txt" | "trencher" | "" if trencher::is_likely(&source.text) && !defines.is_empty() => {
+                bail!("{file}: an automaton has no constants that `-D` could set")
+            }
+            "txt" | "trencher" | "" if trencher::is_likely(&source.text) => Ok(trencher::parse(source.clone())),
+            "trencher" => Ok(trencher::parse(source.clone())),
             _ if file == "-" => Ok(ut::parse(source.clone(), &constants(defines)?)),
             "ut" => Ok(ut::parse(source.clone(), &constants(defines)?)),
             "litmus" if !defines.is_empty() => bail!("{file}: a litmus test has no constants that `-D` could set"),
             "litmus" => Ok(litmus::parse(source.clone()).map(|litmus| litmus.program)),
-            _ => bail!("{file}: neither a program (.ut) nor a litmus test (.litmus)"),
+            _ => bail!("{file}: neither a program (.ut), nor a litmus test (.litmus), nor automata (.trencher)"),
         };
         parsed.map(|parsed| (source, parsed))
     });

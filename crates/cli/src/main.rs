@@ -13,6 +13,7 @@ mod litmus;
 mod outcome;
 mod outputs;
 mod replay;
+mod robust;
 mod step;
 mod terminal;
 mod watch;
@@ -42,10 +43,13 @@ fn run(command: Command, terminal: &Terminal) -> anyhow::Result<Outcome> {
     match command {
         Command::Check(flags) => check::run(&flags, terminal),
         Command::Litmus(flags) => litmus::run(&flags, terminal),
+        Command::Robust(flags) => robust::robust(&flags, terminal),
+        Command::Fences(flags) => robust::fences(&flags, terminal),
         Command::Replay(flags) => replay::run(&flags, terminal),
         Command::Bench(BenchCommand::Papers(flags)) => bench::papers(&flags, terminal),
         Command::Bench(BenchCommand::Sober(flags)) => bench::sober(&flags, terminal),
         Command::Bench(BenchCommand::Sizes(flags)) => bench::sizes(&flags, terminal),
+        Command::Bench(BenchCommand::Trencher(flags)) => bench::lazy::curves(&flags, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Flags::command(), "unthread", &mut script);

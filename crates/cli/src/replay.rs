@@ -7,9 +7,11 @@ use crate::step;
 use crate::terminal::Terminal;
 use anyhow::{anyhow, bail};
 use std::io::{self, IsTerminal};
+use unthread_checker::execution::MemoryModel;
 use unthread_checker::explore;
 use unthread_checker::report::json::Story;
 use unthread_checker::report::text::Text;
+use unthread_checker::schedule::Schedule;
 
 /// Follows the schedule and shows what happens.
 pub(crate) fn run(flags: &ReplayFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
@@ -35,4 +37,22 @@ pub(crate) fn run(flags: &ReplayFlags, terminal: &Terminal) -> anyhow::Result<Ou
         terminal.print(&text.replay(&replay))?;
     }
     Ok(if replay.violations.is_empty() { Outcome::Verified } else { Outcome::Violation })
+}
+
+/// The command line that shows a schedule again.
+pub(crate) fn command(
+    schedule: &Schedule,
+    file: &str,
+    memory: MemoryModel,
+    defines: &[(String, i64)],
+    races: bool,
+) -> String {
+    let mut words: Vec<String> = ["unthread", "replay"].map(str::to_string).to_vec();
+    words.extend([schedule.to_string(), file.to_string(), "--memory".to_string(), memory.to_string()]);
+    for (name, value) in defines {
+        words.extend(["-D".to_string(), format!("{name}={value}")]);
+    }
+    words.extend(races.then(|| "--races".to_string()));
+    // Only a NUL cannot be quoted, and no argument holds one.
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }

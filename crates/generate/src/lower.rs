@@ -63,6 +63,7 @@ impl Sketch {
                 .collect(),
             finally,
             conditions: self.conditions(&mut text),
+            automata: None,
             source: Arc::new(Source::new("generated", text)),
         }
     }

@@ -5,13 +5,14 @@
 use super::spin::{Spin, may_go_on_for_ever, spinning_loops};
 use super::{Failure, FailureKind, Operation, Subject, ThreadKey};
 use crate::program::{
-    Access, DivisionByZero, Expr, Indexed, Instr, Liveness, Loc, Loop, Pc, Place, Program, Reg, Routine, Span,
+    Access, DivisionByZero, Expr, Indexed, Instr, Liveness, Loc, LockKind, Loop, Pc, Place, Program, Reg, Routine, Span,
 };
 
 /// Runs the threads of a program.
 pub struct Interpreter<'p> {
     program: &'p Program,
     analyses: Vec<Analysis>,
+    bus: Option<u32>,
 }
 
 /// What is known of a routine beforehand.
@@ -33,6 +34,8 @@ pub struct IrThread {
     waiting: bool,
     /// `finally` before all others have ended.
     holding_back: bool,
+    /// An assumption did not hold. Nothing else matters of the thread any more.
+    stopped: bool,
     spin: Spin,
 }
 
@@ -47,7 +50,15 @@ impl<'p> Interpreter<'p> {
             let spinning = spinning_loops(routine, &liveness);
             Analysis { liveness, spinning }
         };
-        Interpreter { program, analyses: program.routines.iter().map(analyse).collect() }
+        let bus = program.locks.iter().position(|lock| lock.kind == LockKind::Bus).map(|at| at as u32);
+        Interpreter { program, analyses: program.routines.iter().map(analyse).collect(), bus }
+    }
+
+    /// The same, but threads that spin go round and round. A search that knows its states comes to an end anyway, and has fewer of them.
+    pub fn restless(program: &'p Program) -> Interpreter<'p> {
+        let mut interpreter = Interpreter::new(program);
+        interpreter.analyses.iter_mut().for_each(|analysis| analysis.spinning.clear());
+        interpreter
     }
 
     /// The program.
@@ -55,10 +66,20 @@ impl<'p> Interpreter<'p> {
         self.program
     }
 
+    /// Whether threads that spin wait for what they look at to change.
+    pub fn notices_spinning(&self) -> bool {
+        self.analyses.iter().any(|analysis| !analysis.spinning.is_empty())
+    }
+
     /// Whether some thread can go round in circles.
     pub fn has_cycles(&self) -> bool {
         let routines = self.program.routines.iter().zip(&self.analyses);
         routines.into_iter().any(|(routine, analysis)| may_go_on_for_ever(routine, &analysis.liveness))
+    }
+
+    /// Which instruction the thread is at: the routine, and where in its code.
+    pub fn site(&self, thread: &IrThread) -> (usize, Pc) {
+        (thread.routine as usize, thread.pc)
     }
 
     /// Where the thread's operation stands in the source.
@@ -110,17 +131,26 @@ impl<'p> Interpreter<'p> {
             allocations: 0,
             waiting: false,
             holding_back: false,
+            stopped: false,
             spin: Spin::default(),
         };
-        self.run(&mut thread);
+        self.run(&mut thread, |_| {});
         thread
     }
 
+    /// Where control passes from the thread's operation, with this result, to its next one: without the first, with the last.
+    pub fn passed(&self, thread: &IrThread, result: i64) -> Vec<Pc> {
+        let mut passed = Vec::new();
+        self.advance(&mut thread.clone(), result, |pc| passed.push(pc));
+        passed
+    }
+
     /// Runs local instructions until the next visible one, then clears what is dead.
-    fn run(&self, thread: &mut IrThread) {
+    fn run(&self, thread: &mut IrThread, mut pass: impl FnMut(Pc)) {
         let routine = self.routine(thread);
         let analysis = &self.analyses[thread.routine as usize];
         for _ in 0..MOST_LOCAL_STEPS {
+            pass(thread.pc);
             thread.spin.moved(thread.pc);
             if let Some(l) = analysis.spinning.iter().find(|l| l.head == thread.pc) {
                 thread.clear_dead(&analysis.liveness);
@@ -132,6 +162,54 @@ impl<'p> Interpreter<'p> {
             }
         }
         thread.clear_dead(&analysis.liveness);
+        if let Instr::Assume { condition } = &routine.code[thread.pc as usize]
+            && thread.eval(condition) == Ok(0)
+        {
+            thread.registers.fill(0);
+            (thread.stopped, thread.spin) = (true, Spin::default());
+        }
+    }
+
+    /// Gives a thread the result of its operation and runs it to the next. Shows where control passes.
+    fn advance(&self, thread: &mut IrThread, result: i64, pass: impl FnMut(Pc)) {
+        if std::mem::take(&mut thread.holding_back) {
+            return;
+        }
+        let instr = &self.routine(thread).code[thread.pc as usize];
+        match instr {
+            Instr::Load { place, .. } => {
+                let loc = self.place(thread, place).expect("the load was performed").0;
+                thread.spin.read(loc, result);
+            }
+            Instr::Rmw { place, op, operand, .. } => {
+                let loc = self.place(thread, place).expect("the update was performed").0;
+                let operand = thread.eval(operand).expect("the update was performed");
+                thread.spin_rmw(loc, result, op.apply(result, operand));
+            }
+            Instr::Cas { place, expected, desired, .. } => {
+                let loc = self.place(thread, place).expect("the exchange was performed").0;
+                let expected = thread.eval(expected).expect("the exchange was performed");
+                let desired = thread.eval(desired).expect("the exchange was performed");
+                thread.spin_rmw(loc, result, if result == expected { desired } else { result });
+            }
+            Instr::Fence { .. } | Instr::Yield | Instr::Assert { .. } => thread.spin.nothing(),
+            Instr::Wait { .. } if !thread.waiting => {
+                thread.spin.effect();
+                thread.waiting = true;
+                return;
+            }
+            Instr::Fork { .. } => {
+                thread.spin.effect();
+                thread.forks += 1;
+            }
+            _ => thread.spin.effect(),
+        }
+        thread.waiting = false;
+        if let Some(dst) = instr.defined() {
+            thread.set(dst, result);
+        }
+        thread.pc += 1;
+        self.run(thread, pass);
     }
 
     /// Performs a local instruction and says where to go on. Nothing, if the instruction is visible or fails.
@@ -214,10 +292,11 @@ impl<'p> Interpreter<'p> {
                 0 => return Err(Failure::new(FailureKind::Assertion, message.clone())),
                 _ => return Err(endless()),
             },
-            Instr::Assume { condition } => match eval(condition)? {
-                0 => Operation::Stop,
-                _ => return Err(endless()),
-            },
+            Instr::Assume { .. } if thread.stopped => Operation::Stop,
+            Instr::Assume { condition } => {
+                eval(condition)?;
+                return Err(endless());
+            }
             Instr::Panic { message } => return Err(Failure::new(FailureKind::Panic, message.clone())),
             Instr::Alloc { .. } => {
                 return Err(Failure::new(FailureKind::OutOfResources, "too many blocks are allocated"));
@@ -279,44 +358,7 @@ impl Subject for Interpreter<'_> {
     }
 
     fn resume(&self, thread: &mut IrThread, result: i64) {
-        if std::mem::take(&mut thread.holding_back) {
-            return;
-        }
-        let instr = &self.routine(thread).code[thread.pc as usize];
-        match instr {
-            Instr::Load { place, .. } => {
-                let loc = self.place(thread, place).expect("the load was performed").0;
-                thread.spin.read(loc, result);
-            }
-            Instr::Rmw { place, op, operand, .. } => {
-                let loc = self.place(thread, place).expect("the update was performed").0;
-                let operand = thread.eval(operand).expect("the update was performed");
-                thread.spin_rmw(loc, result, op.apply(result, operand));
-            }
-            Instr::Cas { place, expected, desired, .. } => {
-                let loc = self.place(thread, place).expect("the exchange was performed").0;
-                let expected = thread.eval(expected).expect("the exchange was performed");
-                let desired = thread.eval(desired).expect("the exchange was performed");
-                thread.spin_rmw(loc, result, if result == expected { desired } else { result });
-            }
-            Instr::Fence { .. } | Instr::Yield | Instr::Assert { .. } => thread.spin.nothing(),
-            Instr::Wait { .. } if !thread.waiting => {
-                thread.spin.effect();
-                thread.waiting = true;
-                return;
-            }
-            Instr::Fork { .. } => {
-                thread.spin.effect();
-                thread.forks += 1;
-            }
-            _ => thread.spin.effect(),
-        }
-        thread.waiting = false;
-        if let Some(dst) = instr.defined() {
-            thread.set(dst, result);
-        }
-        thread.pc += 1;
-        self.run(thread);
+        self.advance(thread, result, |_| {});
     }
 
     fn fork(&self, thread: &IrThread) -> IrThread {
@@ -331,6 +373,10 @@ impl Subject for Interpreter<'_> {
 
     fn awaiting<'t>(&self, thread: &'t IrThread) -> &'t [(Loc, i64)] {
         thread.spin.awaiting()
+    }
+
+    fn bus(&self) -> Option<u32> {
+        self.bus
     }
 
     fn initial_cells(&self) -> Vec<i64> {

@@ -63,6 +63,9 @@ impl<'s, S: Subject> Machine<'s, S> {
     /// that joins others.
     pub fn steps_of(&self, state: &State<S::Thread>, thread: ThreadId, steps: &mut Vec<Step>) {
         self.operation_steps(state, thread, steps);
+        if self.bus_is_taken(state, thread) {
+            return;
+        }
         let flushes = state.threads[thread.index()].buffer.flushable(&self.rules);
         steps.extend(flushes.map(|at| Step { thread, action: Action::Flush(at as u8) }));
     }
@@ -86,7 +89,7 @@ impl<'s, S: Subject> Machine<'s, S> {
         match step.action {
             Action::Flush(at) => {
                 let buffer = &state.threads[step.thread.index()].buffer;
-                buffer.flushable(&self.rules).any(|free| free == at as usize)
+                !self.bus_is_taken(state, step.thread) && buffer.flushable(&self.rules).any(|free| free == at as usize)
             }
             _ => {
                 self.operation_steps(state, step.thread, &mut steps);
@@ -103,6 +106,9 @@ impl<'s, S: Subject> Machine<'s, S> {
         }
         let operation = self.subject.operation(&this.local);
         if self.drains(state, thread, &operation) && !this.buffer.is_empty() {
+            return;
+        }
+        if operation.loc().is_some() && !self.is_buffered(&operation) && self.bus_is_taken(state, thread) {
             return;
         }
         let mut choose = |value: i64| steps.push(Step { thread, action: Action::Choose(value) });
@@ -141,6 +147,12 @@ impl<'s, S: Subject> Machine<'s, S> {
         // A cell that was freed shows nothing at all: the next read of it fails.
         let shows = |loc, value| state.shared.check(loc).is_ok() && self.view(state, thread, loc) == value;
         !awaiting.is_empty() && awaiting.iter().all(|&(loc, value)| shows(loc, value))
+    }
+
+    /// Whether another thread keeps this one from memory.
+    pub fn bus_is_taken(&self, state: &State<S::Thread>, thread: ThreadId) -> bool {
+        let bus = self.subject.bus();
+        bus.is_some_and(|bus| state.shared.holders(bus).any(|holder| holder != thread))
     }
 
     /// Whether the operation waits until the thread's buffer is empty.

@@ -72,9 +72,11 @@ pub enum Forwarding {
 }
 
 impl Rules {
-    /// The same without a bound on buffers that anyone could meet.
+    /// The same without a bound on buffers that anyone could meet. Where stores overtake one another, a schedule says which
+    /// of them goes first, and there is only so much room for that.
     pub fn unbounded(self) -> Rules {
-        Rules { max_buffer: u8::MAX.into(), ..self }
+        let max_buffer = if self.buffers == Buffers::PerLocation { u8::MAX.into() } else { usize::MAX };
+        Rules { max_buffer, ..self }
     }
 }
 

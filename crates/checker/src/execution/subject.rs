@@ -26,6 +26,11 @@ pub trait Subject {
     /// What a spinning thread waits for: some of these cells must show another value. Empty when it does not spin.
     fn awaiting<'t>(&self, thread: &'t Self::Thread) -> &'t [(Loc, i64)];
 
+    /// The lock that keeps everybody but its holder from memory, if there is one.
+    fn bus(&self) -> Option<u32> {
+        None
+    }
+
     /// Values of the global cells before anything ran.
     fn initial_cells(&self) -> Vec<i64>;
 }

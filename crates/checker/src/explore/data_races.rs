@@ -177,5 +177,5 @@ fn show(
         machine.apply(&mut state, step);
         path.push(step);
     }
-    judge.look_for_races(&state, || path.clone());
+    judge.look_at(&state, || path.clone());
 }

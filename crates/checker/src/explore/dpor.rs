@@ -87,7 +87,7 @@ impl<'a> Search<'a> {
     fn new(subject: &'a Interpreter<'a>, machine: &'a Machine<'a, Interpreter<'a>>, options: &'a Options) -> Self {
         let program = subject.program();
         let findings = Findings::new(subject, options);
-        let data_races = findings.judge.looks_for_races().then(DataRaces::default);
+        let data_races = findings.judge.looks_at_states().then(DataRaces::default);
         Search {
             machine,
             findings,

@@ -42,7 +42,7 @@ impl Edges {
     }
 
     /// The states from which no end can be reached.
-    fn without_end(mut self, n_states: usize) -> impl Iterator<Item = u32> {
+    pub(super) fn without_end(mut self, n_states: usize) -> impl Iterator<Item = u32> {
         self.edges.sort_unstable_by_key(|edge| edge.1);
         let mut has_end = vec![false; n_states];
         let mut work = self.ends;

@@ -12,6 +12,8 @@ pub enum Engine {
     Mcr,
     /// Optimal dynamic partial order reduction: one execution per trace.
     Dpor,
+    /// Store buffers only where they make a difference: stateful, and for loops without bounds.
+    Lazy,
     /// All executions with at most this many preemptions, bound by bound.
     Icb {
         /// The last bound.
@@ -35,10 +37,11 @@ pub enum Engine {
 
 impl Engine {
     /// All of them, with the parameters that they have if nobody says.
-    pub const ALL: [Engine; 6] = [
+    pub const ALL: [Engine; 7] = [
         Engine::Exhaustive,
         Engine::Mcr,
         Engine::Dpor,
+        Engine::Lazy,
         Engine::Icb { preemptions: 2, traces: false },
         Engine::Random { seed: 0 },
         Engine::Pct { seed: 0, depth: 3 },
@@ -50,18 +53,24 @@ impl Engine {
             Engine::Exhaustive => "exhaustive",
             Engine::Mcr => "mcr",
             Engine::Dpor => "dpor",
+            Engine::Lazy => "lazy",
             Engine::Icb { .. } => "icb",
             Engine::Random { .. } => "random",
             Engine::Pct { .. } => "pct",
         }
     }
 
+    /// Whether the engine looks at every state, or at every state of the executions that it runs.
+    pub(super) fn sees_states(self) -> bool {
+        !matches!(self, Engine::Mcr | Engine::Dpor | Engine::Icb { traces: true, .. })
+    }
+
     /// The options as the engine understands them. The bound on store buffers keeps a search of states finite; an engine that
     /// runs executions to their end has no use for it, beyond what a schedule can write down.
     pub(super) fn adapt(self, options: &Options) -> Options {
         let mut options = options.clone();
-        if !matches!(self, Engine::Exhaustive | Engine::Icb { .. }) {
-            options.rules = options.rules.unbounded();
+        if !matches!(self, Engine::Exhaustive | Engine::Icb { .. } | Engine::Lazy) {
+            options.rules.max_buffer = u8::MAX.into();
         }
         options
     }
@@ -77,6 +86,9 @@ impl Engine {
             Engine::Exhaustive => "every reachable state, once",
             Engine::Mcr => "maximal causality reduction: one execution per combination of thread histories",
             Engine::Dpor => "optimal partial order reduction: one execution per trace",
+            Engine::Lazy => {
+                "store buffers only where they make a difference (sc and tso), also for loops without bounds"
+            }
             Engine::Icb { .. } => "all executions with few preemptions, bound by bound",
             Engine::Random { .. } => "random executions; verifies nothing",
             Engine::Pct { .. } => {

@@ -121,9 +121,9 @@ impl<'a> Search<'a> {
         row.extend_from_slice(self.visited.row_of(at));
         let n_threads = if self.histories.is_some() { (row.len() - 1) / 2 } else { row.len() - 1 };
         self.note_buffer_bound(&row[1..=n_threads]);
-        if self.histories.is_none() && self.findings.judge.looks_for_races() {
+        if self.histories.is_none() && self.findings.judge.looks_at_states() {
             let state = self.visited.state(&row, n_threads);
-            self.findings.judge.look_for_races(&state, || self.visited.path(at));
+            self.findings.judge.look_at(&state, || self.visited.path(at));
         }
         let mut state = None;
         let mut is_end = true;

@@ -122,7 +122,7 @@ impl Search<'_> {
         if let Some(thread) = state.threads.iter().find(|thread| self.machine.is_at_buffer_bound(thread)) {
             self.findings.met_buffer_bound(thread);
         }
-        self.findings.judge.look_for_races(&state, || self.visited.path(at));
+        self.findings.judge.look_at(&state, || self.visited.path(at));
         let mut steps = Vec::new();
         self.machine.steps(&state, &mut steps);
         if steps.is_empty() {

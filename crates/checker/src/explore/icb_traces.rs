@@ -151,7 +151,7 @@ impl Search<'_> {
             return Node { steps: Vec::new() };
         }
         self.known.insert(now, left);
-        self.findings.judge.look_for_races(&self.running.state, || self.running.path.clone());
+        self.findings.judge.look_at(&self.running.state, || self.running.path.clone());
         Node { steps: self.within_bound(steps, thread, left) }
     }
 

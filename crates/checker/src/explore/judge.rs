@@ -4,7 +4,7 @@ use crate::execution::{
     Blocked, Failure, Interpreter, IrThread, Machine, Operation, Race, Rules, State, Status, Stuck, Subject, ThreadId,
     ThreadKey, ThreadState,
 };
-use crate::program::{Access, Loc, Program, Quantifier, Span};
+use crate::program::{Access, Automata, Loc, Program, Quantifier, Span};
 use crate::report::{FinalState, Involved, Observation, Violation, ViolationKind};
 use crate::schedule::{Action, Schedule, Step};
 use crate::trace::{self, Event, ThreadInfo};
@@ -113,6 +113,9 @@ impl<'a> Judge<'a> {
             Stuck::Livelock(blocked) => (ViolationKind::Livelock, blocked),
             Stuck::Finished | Stuck::Assumed | Stuck::Failed => return,
         };
+        if self.subject.program().automata.is_some() {
+            return;
+        }
         let thread = |blocked: &Blocked| &state.threads[blocked.thread.index()];
         let span = |blocked: &Blocked| self.subject.span(&thread(blocked).local);
         let mut threads: Vec<_> = blocked.iter().map(|blocked| (thread(blocked).key, span(blocked).start)).collect();
@@ -126,6 +129,9 @@ impl<'a> Judge<'a> {
 
     /// From here on something can always happen, and nothing ever ends.
     pub(super) fn endless(&mut self, state: &State<IrThread>, path: impl FnOnce() -> Vec<Step>) {
+        if self.subject.program().automata.is_some() {
+            return;
+        }
         let running = state.threads.iter().filter(|thread| thread.status == Status::Running);
         let running: Vec<_> = running.filter(|t| self.subject.operation(&t.local) != Operation::JoinAll).collect();
         let mut places: Vec<_> =
@@ -172,16 +178,42 @@ impl<'a> Judge<'a> {
         self.add((ViolationKind::Condition, place, String::new()), message, vec![(String::new(), span)], path);
     }
 
-    /// Whether there can be data races.
-    pub(super) fn looks_for_races(&self) -> bool {
-        self.has_plain_cells
+    /// Whether something can be wrong in the middle of an execution: a data race, or a goal that is reached.
+    pub(super) fn looks_at_states(&self) -> bool {
+        self.has_plain_cells || self.subject.program().automata.as_ref().is_some_and(Automata::has_goal)
     }
 
-    /// Looks for data races in a state that the path leads to.
-    pub(super) fn look_for_races(&mut self, state: &State<IrThread>, path: impl Fn() -> Vec<Step>) {
+    /// Looks for data races and for the goal in a state that the path leads to.
+    pub(super) fn look_at(&mut self, state: &State<IrThread>, path: impl Fn() -> Vec<Step>) {
+        if let Some(automata) = &self.subject.program().automata {
+            self.look_for_goal(automata, state, &path);
+        }
         for race in self.machine.races(state) {
             self.race(state, &race, &path);
         }
+    }
+
+    fn look_for_goal(&mut self, automata: &Automata, state: &State<IrThread>, path: impl FnOnce() -> Vec<Step>) {
+        let is_content = |thread: &ThreadState<IrThread>| {
+            let (routine, pc) = self.subject.site(&thread.local);
+            automata.is_content(routine, pc)
+        };
+        if !automata.has_goal() || !state.threads.iter().all(is_content) {
+            return;
+        }
+        let has_goal = |thread: &&ThreadState<IrThread>| {
+            let (routine, _) = self.subject.site(&thread.local);
+            automata.states[routine].iter().any(|state| state.goal)
+        };
+        let place =
+            |thread: &ThreadState<IrThread>| (self.subject.name(&thread.local), self.subject.span(&thread.local));
+        let places: Vec<_> = state.threads.iter().filter(has_goal).map(place).collect();
+        let names: Vec<&str> = places.iter().map(|(name, _)| name.as_str()).collect();
+        let message = match &names[..] {
+            [name] => format!("{name} can come to its final state"),
+            names => format!("{} can be in their final states together", names.join(" and ")),
+        };
+        self.add((ViolationKind::Goal, vec![], String::new()), message, places, path);
     }
 
     fn race(&mut self, state: &State<IrThread>, race: &Race, path: &impl Fn() -> Vec<Step>) {
@@ -284,7 +316,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-fn has_plain_cells(program: &Program) -> bool {
+/// Whether data races are errors somewhere.
+pub(super) fn has_plain_cells(program: &Program) -> bool {
     use crate::program::{Instr, Place};
     let plain_field = |instr: &Instr| {
         let (Instr::Load { place, .. } | Instr::Store { place, .. }) = instr else { return false };

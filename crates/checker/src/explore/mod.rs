@@ -25,6 +25,7 @@ pub mod random;
 mod replay;
 mod reversal;
 mod rewind;
+pub mod robustness;
 mod rows;
 mod runner;
 mod sampling;
@@ -163,6 +164,10 @@ impl Options {
 pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report {
     let subject = Interpreter::new(program);
     let options = &options.engine.adapt(options);
+    if program.automata.is_some() && !options.engine.sees_states() {
+        let why = format!("engine {} does not see where all threads are at the same time", options.engine);
+        return findings::Findings::new(&subject, options).report(StopReason::Unsupported(why));
+    }
     let report = match options.monitor {
         Some(_) => monitor::lifted(&subject, options.rules, search(&subject, &monitor::below(options), watch)),
         None => search(&subject, options, watch),
@@ -175,6 +180,7 @@ fn search(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Re
         Engine::Exhaustive => exhaustive::check(subject, options, watch),
         Engine::Mcr => mcr::check(subject, options, watch),
         Engine::Dpor => dpor::check(subject, options, watch),
+        Engine::Lazy => robustness::lazy::check(subject.program(), options, watch),
         Engine::Icb { preemptions, traces: true } => icb_traces::check(subject, preemptions, options, watch),
         Engine::Icb { preemptions, traces: false } => icb::check(subject, preemptions, options, watch),
         Engine::Random { seed } => random::check(subject, seed, options, watch),

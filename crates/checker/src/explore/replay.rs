@@ -46,7 +46,7 @@ pub(super) fn judged(
     let mut possible = Vec::new();
     let steps = &schedule.0;
     let trace = follow(subject, rules, schedule, |state, at| {
-        judge.look_for_races(state, || steps[..at].to_vec());
+        judge.look_at(state, || steps[..at].to_vec());
         if at == steps.len() {
             machine.steps(state, &mut possible);
             let stuck = possible.is_empty().then(|| machine.stuck(state));

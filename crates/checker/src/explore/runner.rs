@@ -188,7 +188,7 @@ impl<'a, 'j> Runner<'a, 'j> {
 
     /// Reports the data races that can be seen where the execution has come to.
     pub(super) fn judge_races(&mut self) {
-        self.judge.look_for_races(&self.state, || self.steps.clone());
+        self.judge.look_at(&self.state, || self.steps.clone());
     }
 
     /// The run as it is now.

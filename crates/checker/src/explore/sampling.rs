@@ -61,7 +61,7 @@ fn run<'a>(machine: &Machine<'a, Interpreter<'a>>, findings: &mut Findings<'a>, 
     let (mut path, mut steps) = (Vec::new(), Vec::new());
     let events = findings.options.limits.events.min(EVENTS);
     while (path.len() as u64) < events {
-        findings.judge.look_for_races(&state, || path.clone());
+        findings.judge.look_at(&state, || path.clone());
         steps.clear();
         machine.steps(&state, &mut steps);
         if steps.is_empty() {

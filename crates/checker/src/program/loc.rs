@@ -30,6 +30,20 @@ impl Loc {
             .then(|| Loc(HEAP | thread_key << (OFFSET_BITS + BLOCK_BITS) | u64::from(block) << OFFSET_BITS))
     }
 
+    /// The cell at a numeric address, for programs that compute addresses. No thread has key 0, so these are nobody's blocks.
+    /// Requires an address of at least [`Loc::FIRST_ADDRESS`].
+    pub fn address(address: i64) -> Loc {
+        Loc(HEAP.wrapping_add_signed(address.wrapping_sub(Loc::FIRST_ADDRESS)))
+    }
+
+    /// The least address that a cell can have.
+    pub const FIRST_ADDRESS: i64 = -(1 << (OFFSET_BITS + BLOCK_BITS - 1));
+
+    /// Whether this is a cell with a numeric address.
+    pub fn is_numbered(self) -> bool {
+        self.0 & HEAP != 0 && self.0 & !HEAP < 1 << (OFFSET_BITS + BLOCK_BITS)
+    }
+
     /// The index into `Program::cells`, if this is a global.
     pub fn as_global(self) -> Option<usize> {
         (self.0 & HEAP == 0).then_some(self.0 as usize)
@@ -65,6 +79,9 @@ impl fmt::Display for Loc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 & HEAP == 0 {
             return write!(f, "cell{}", self.0);
+        }
+        if self.is_numbered() {
+            return write!(f, "[{}]", (self.0 & !HEAP) as i64 + Loc::FIRST_ADDRESS);
         }
         let block = (self.0 >> OFFSET_BITS) & ((1 << BLOCK_BITS) - 1);
         let key = (self.0 & !HEAP) >> (OFFSET_BITS + BLOCK_BITS);

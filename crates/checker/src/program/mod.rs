@@ -4,6 +4,7 @@
 //! jumps; a thread is a routine with arguments. Instructions are either *local* (assign, jump, branch, allocate, a
 //! passing assert) or *visible*: they touch something that other threads can see. Local instructions never stop a thread.
 
+mod automata;
 mod expr;
 mod liveness;
 mod loc;
@@ -11,6 +12,7 @@ mod print;
 mod source;
 mod validate;
 
+pub use automata::{Automata, ControlState};
 pub use expr::{BinaryOp, DivisionByZero, Expr, ExprOver, FinalExpr, FinalValue, UnaryOp};
 pub use liveness::Liveness;
 pub use loc::Loc;
@@ -48,6 +50,8 @@ pub struct Program {
     pub finally: Option<usize>,
     /// Questions about final states.
     pub conditions: Vec<Condition>,
+    /// Set if the program was written as automata: then there is one question, whether the goal can be reached.
+    pub automata: Option<Automata>,
 }
 
 /// A shared cell.
@@ -86,6 +90,8 @@ pub enum LockKind {
     Mutex,
     /// One exclusive holder or many shared ones.
     RwLock,
+    /// The way to memory: one holder, and nobody else reads or writes memory meanwhile.
+    Bus,
 }
 
 /// The code of a thread.

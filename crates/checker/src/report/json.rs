@@ -186,7 +186,7 @@ pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f6
         _ => (None, None),
     };
     let stop_message = match &report.stop {
-        StopReason::Failed(why) => Some(why.clone()),
+        StopReason::Failed(why) | StopReason::Unsupported(why) => Some(why.clone()),
         _ => None,
     };
     JsonReport {
@@ -278,7 +278,7 @@ pub fn violation(subject: &Interpreter<'_>, rules: Rules, violation: &Violation)
     }
 }
 
-fn location(program: &Program, span: Span) -> JsonLocation {
+pub(super) fn location(program: &Program, span: Span) -> JsonLocation {
     let LineColumn { line, column } = program.source.line_column(span.start);
     JsonLocation { file: program.source.name.clone(), line, column }
 }

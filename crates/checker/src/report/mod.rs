@@ -5,6 +5,7 @@ pub mod explain;
 pub mod json;
 pub mod junit;
 pub mod page;
+pub mod robustness;
 mod snippet;
 pub mod story;
 mod style;
@@ -82,6 +83,8 @@ pub enum StopReason {
     Interrupted,
     /// Only what one execution implies was asked for, and others are possible.
     Predicted,
+    /// The engine cannot search this program, for this reason.
+    Unsupported(String),
     /// The search could not go on, for this reason.
     Failed(String),
 }
@@ -127,6 +130,8 @@ pub enum ViolationKind {
     Condition,
     /// An execution that SC does not have: what the monitor of that name looks for.
     StoreBuffers,
+    /// All threads with goal states are in them at the same time.
+    Goal,
 }
 
 /// The answer to a condition that is a question.
@@ -251,6 +256,7 @@ impl ViolationKind {
             ViolationKind::DataRace => "data-race",
             ViolationKind::Condition => "condition",
             ViolationKind::StoreBuffers => "store-buffers",
+            ViolationKind::Goal => "goal",
         }
     }
 }
@@ -280,6 +286,7 @@ impl StopReason {
             StopReason::BufferLimit { .. } => "buffer-limit",
             StopReason::Interrupted => "interrupted",
             StopReason::Predicted => "predicted",
+            StopReason::Unsupported(_) => "unsupported",
             StopReason::Failed(_) => "failed",
         }
     }

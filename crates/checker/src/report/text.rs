@@ -76,7 +76,7 @@ impl Text<'_> {
         format!("{heading} {queries}, {decisions}, {conflicts}; running {run}, learning {learn}, solving {solve}\n")
     }
 
-    fn headline(&self, tone: Tone, verdict: &str, rest: &str) -> String {
+    pub(super) fn headline(&self, tone: Tone, verdict: &str, rest: &str) -> String {
         let name = &self.program.source.name;
         format!("{name}: {}: {}: {rest}\n", self.memory, self.style.paint(tone, verdict))
     }
@@ -183,7 +183,7 @@ impl Text<'_> {
         }
     }
 
-    fn schedule(&self, schedule: &Schedule) -> String {
+    pub(super) fn schedule(&self, schedule: &Schedule) -> String {
         let (what, how) = (self.style.paint(Tone::Heading, "schedule:"), self.style.paint(Tone::Heading, "replay:"));
         format!("{what} {schedule}\n{how}   {}\n", (self.replay_command)(schedule))
     }
@@ -230,6 +230,7 @@ pub fn why_stopped(stop: &StopReason, done: &Statistics, rules: Rules) -> (Strin
             "only what one execution implies was looked at".into(),
             "leave out `--predict` to look at everything".into(),
         ),
+        StopReason::Unsupported(why) => (why.clone(), "choose another with `--engine`".into()),
         StopReason::Failed(why) => {
             (format!("the checker contradicts itself: {why}"), "this is a bug of the checker; please report it".into())
         }
@@ -254,11 +255,11 @@ fn statistics(report: &Report) -> String {
     parts.join(", ")
 }
 
-fn plural(number: u64, one: &str, many: &str) -> String {
+pub(super) fn plural(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-fn took(seconds: Option<f64>) -> String {
+pub(super) fn took(seconds: Option<f64>) -> String {
     seconds.map_or(String::new(), |seconds| format!(", {seconds:.2} s"))
 }
 

@@ -79,6 +79,7 @@ fn behaviour_of(program: &Program, report: &Report) -> Behaviour {
                 found.races.insert((first, second));
             }
             ViolationKind::StoreBuffers => panic!("nobody looks for it here"),
+            ViolationKind::Goal => panic!("generated programs have no goal"),
             ViolationKind::Condition => {
                 let is_it = |condition: &unthread_checker::program::Condition| Some(condition.span) == violation.span;
                 found.conditions.extend(program.conditions.iter().position(is_it));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use unthread_checker::frontend::{litmus, ut};
+use unthread_checker::frontend::{litmus, trencher, ut};
 use unthread_checker::program::{Diagnostic, Program, Source, validate};
 
 /// Inputs for each parser, if nobody asks for more.
@@ -37,6 +37,11 @@ fn the_program_language_survives_random_mistakes() {
 fn litmus_tests_survive_random_mistakes() {
     let texts: Vec<String> = corpus().into_iter().map(|(_, text)| text).collect();
     survives(&texts, |source| litmus::parse(source).map(|litmus| litmus.program));
+}
+
+#[test]
+fn automata_survive_random_mistakes() {
+    survives(&[include_str!("automata.trencher").to_string()], trencher::parse);
 }
 
 fn survives(texts: &[String], parse: impl Fn(Arc<Source>) -> Result<Program, Vec<Diagnostic>>) {

@@ -30,6 +30,7 @@ fn program(threads: Vec<Vec<Instr>>) -> Program {
         routines: threads.into_iter().map(routine).collect(),
         finally: None,
         conditions: vec![],
+        automata: None,
     };
     validate(&program).unwrap();
     program

@@ -19,6 +19,7 @@ mod predict;
 mod reference;
 mod regressions;
 mod replay;
+mod robustness;
 mod simplest;
 mod store_buffers;
 mod traces;

@@ -83,6 +83,7 @@ fn one_thread(registers: u16, code: Vec<Instr>) -> Program {
         initial: vec![Start { name: "main".into(), routine: 0, arguments: vec![] }],
         finally: None,
         conditions: vec![],
+        automata: None,
     }
 }
 

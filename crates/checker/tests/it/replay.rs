@@ -31,6 +31,7 @@ fn shows(program: &Program, trace: &Trace, violation: &Violation) -> bool {
         ViolationKind::Livelock => matches!(trace.end, Some(Stuck::Livelock(_))),
         ViolationKind::Condition => trace.end == Some(Stuck::Finished),
         ViolationKind::StoreBuffers => false,
+        ViolationKind::Goal => program.automata.is_some(),
         ViolationKind::DataRace => {
             let touches = |event: &unthread_checker::trace::Event| {
                 let loc = event.operation.as_ref().and_then(|operation| operation.loc());

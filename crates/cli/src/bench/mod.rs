@@ -1,5 +1,6 @@
 //! `unthread bench`: published tables with our numbers beside them.
 
+pub(crate) mod lazy;
 mod measure;
 mod papers;
 mod sizes;
@@ -22,7 +23,7 @@ const SIGNS: &str = "Signs: * not finished in an hour, ! everything covered and 
 
 /// Prints the tables of the founding papers, one after the other.
 pub(crate) fn papers(flags: &PapersFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
-    let mut meter = Meter::new(programs(flags)?, flags.max_time);
+    let mut meter = Meter::new(programs_in(flags, "papers")?, flags.max_time);
     for table in TABLES {
         let rows = rows(table, &mut meter)?;
         let text = if flags.markdown { markdown(&rows) } else { plain(&rows) };
@@ -38,7 +39,7 @@ pub(crate) fn papers(flags: &PapersFlags, terminal: &Terminal) -> anyhow::Result
 
 /// Prints the table of the paper on store buffer safety.
 pub(crate) fn sober(flags: &PapersFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
-    let meter = Meter::new(programs(flags)?, flags.max_time);
+    let meter = Meter::new(programs_in(flags, "papers")?, flags.max_time);
     let sober::Outcome { rows, watched, unwatched } = sober::measure(&meter)?;
     let text = if flags.markdown { markdown(&rows) } else { plain(&rows) };
     let heading = if flags.markdown { "### " } else { "" };
@@ -50,9 +51,9 @@ pub(crate) fn sober(flags: &PapersFlags, terminal: &Terminal) -> anyhow::Result<
     Ok(Outcome::Verified)
 }
 
-/// The folder with the papers' programs: in the corpus that was named, or that stands in this folder or one around it.
-fn programs(flags: &PapersFlags) -> anyhow::Result<PathBuf> {
-    let inside = |corpus: PathBuf| corpus.join("programs/papers");
+/// A folder of programs: in the corpus that was named, or that stands in this folder or one around it.
+fn programs_in(flags: &PapersFlags, name: &str) -> anyhow::Result<PathBuf> {
+    let inside = |corpus: PathBuf| corpus.join("programs").join(name);
     if let Some(corpus) = &flags.corpus {
         return Ok(inside(corpus.clone()));
     }
@@ -60,7 +61,7 @@ fn programs(flags: &PapersFlags) -> anyhow::Result<PathBuf> {
     let found = here.ancestors().map(|folder| inside(folder.join("corpus"))).find(|folder| folder.is_dir());
     match found {
         Some(folder) => Ok(folder),
-        None => bail!("there is no corpus/programs/papers here or in a folder around; say where with --corpus"),
+        None => bail!("there is no corpus/programs/{name} here or in a folder around; say where with --corpus"),
     }
 }
 

@@ -51,3 +51,11 @@ fn a_range_that_is_none_is_bad_input() {
     let run = unthread(&["bench", "sizes", "corpus/programs/dekker.ut", "N=3"]);
     assert!(run.code == 2 && run.err.contains("NAME=LOW..HIGH"), "{}", run.err);
 }
+
+#[test]
+fn curves_of_lazy_reachability_stand_beside_what_was_published() {
+    let run = run(&["bench", "trencher", "--markdown", "--max-time", "0"], "", &folder("curves"));
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    assert!(run.out.contains("| 50 | MEMORAX: 84 s | "), "{}", run.out);
+    assert!(run.out.contains("| 20 | CBMC: 515 s | "), "{}", run.out);
+}

@@ -12,6 +12,7 @@ mod monitor;
 mod outputs;
 mod queries;
 mod replay;
+mod robust;
 
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -94,7 +94,7 @@ impl Search<'_> {
     fn expand(&mut self, at: u32, context: Context, cost: u32, length: u32) {
         let row = self.visited.row_of(at).to_vec();
         let state = self.visited.state(&row, row.len() - 1 - EXTRA);
-        self.judge.look_for_races(&state, || self.visited.path(at));
+        self.judge.look_at(&state, || self.visited.path(at));
         let mut steps = Vec::new();
         self.machine.steps(&state, &mut steps);
         if steps.is_empty() {

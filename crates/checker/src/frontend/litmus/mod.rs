@@ -106,6 +106,7 @@ pub fn parse(source: Arc<Source>) -> Result<Litmus, Vec<Diagnostic>> {
         initial: Vec::new(),
         finally: None,
         conditions: Vec::new(),
+        automata: None,
     };
     for (index, thread) in threads.into_iter().enumerate() {
         let (routine, start) = thread.finish(index);

@@ -60,6 +60,7 @@ pub(super) fn lower(
         initial,
         finally,
         conditions,
+        automata: None,
         source,
     }
 }

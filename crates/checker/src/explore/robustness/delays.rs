@@ -1,0 +1,95 @@
+//! Which stores may wait while which loads of their thread go ahead.
+
+use crate::execution::{Interpreter, IrThread};
+use crate::program::{Instr, Ordering, Pc, Program, Routine};
+use rustc_hash::FxHashSet;
+
+/// An instruction: a routine, and where in its code.
+pub(crate) type Site = (u32, Pc);
+
+/// Pairs of a store and a load of the same thread: the store may wait while the load goes ahead.
+///
+/// The programs that searches look at are the given one with these delays built in. Without any, threads take turns (SC); with all,
+/// this is TSO. What is built in adds nothing that TSO cannot do, so that of a program with some delays TSO makes the
+/// same as of the program without.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Delays {
+    pairs: FxHashSet<(Site, Site)>,
+    stores: FxHashSet<Site>,
+}
+
+impl Delays {
+    /// How many pairs there are.
+    pub(crate) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Adds a pair. Says whether it is new.
+    pub(crate) fn add(&mut self, store: Site, load: Site) -> bool {
+        self.stores.insert(store);
+        self.pairs.insert((store, load))
+    }
+
+    /// Whether the store may wait while the load goes ahead.
+    pub(crate) fn allow(&self, store: Site, load: Site) -> bool {
+        self.pairs.contains(&(store, load))
+    }
+
+    /// Whether the store may wait at all.
+    pub(crate) fn may_wait(&self, store: Site) -> bool {
+        self.stores.contains(&store)
+    }
+}
+
+/// The instruction that a thread is at.
+pub(crate) fn site(subject: &Interpreter<'_>, thread: &IrThread) -> Site {
+    let (routine, pc) = subject.site(thread);
+    (routine as u32, pc)
+}
+
+/// Whether some store can wait while a later load of its thread goes ahead, as far as the code alone tells. If none can, TSO is SC.
+pub(crate) fn can_delay(program: &Program) -> bool {
+    program.routines.iter().any(|routine| {
+        let ahead = loads_ahead(routine);
+        let mut code = routine.code.iter().enumerate();
+        code.any(|(pc, instr)| is_buffered(instr) && instr.successors(pc as Pc).any(|next| ahead[next as usize]))
+    })
+}
+
+/// For each instruction of a routine, whether it is a load or one can follow before the thread has to wait for its stores.
+pub(crate) fn loads_ahead(routine: &Routine) -> Vec<bool> {
+    let mut ahead: Vec<bool> = routine.code.iter().map(|instr| matches!(instr, Instr::Load { .. })).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for pc in (0..routine.code.len()).rev() {
+            let instr = &routine.code[pc];
+            if !ahead[pc] && !drains(instr) && instr.successors(pc as Pc).any(|next| ahead[next as usize]) {
+                (ahead[pc], changed) = (true, true);
+            }
+        }
+    }
+    ahead
+}
+
+fn is_buffered(instr: &Instr) -> bool {
+    matches!(instr, Instr::Store { ordering, .. } if *ordering != Ordering::SeqCst)
+}
+
+/// Whether every store of the thread has reached memory once the instruction is done (`execution/memory.rs`).
+fn drains(instr: &Instr) -> bool {
+    match instr {
+        Instr::Store { ordering, .. } | Instr::Fence { ordering } => *ordering == Ordering::SeqCst,
+        Instr::Assign { .. }
+        | Instr::Jump { .. }
+        | Instr::Branch { .. }
+        | Instr::Alloc { .. }
+        | Instr::Assert { .. }
+        | Instr::Assume { .. }
+        | Instr::Panic { .. }
+        | Instr::Load { .. }
+        | Instr::Choose { .. }
+        | Instr::Yield => false,
+        _ => true,
+    }
+}

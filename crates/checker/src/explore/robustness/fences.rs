@@ -1,0 +1,171 @@
+//! The smallest sets of fences that make a program robust, or its assertions hold.
+//!
+//! A set that is too small leaves an execution that is wrong, and that execution names the fences each of which it would not have
+//! survived. A set that works contains one of them for every such execution. So: guess a smallest set that does for all
+//! executions seen so far, put it in, look for another; the first set that survives is a smallest one. Every set has been checked by then.
+
+use super::delays::{Site, site};
+use super::placement::{Fence, Fenced, after, against, at_state, with_fences};
+use super::{Answer, robust};
+use crate::execution::{Interpreter, Machine, MemoryModel, Operation, Subject};
+use crate::explore::{Engine, Limits, Options, Watch, check};
+use crate::program::Program;
+use crate::report::{StopReason, Verdict};
+use crate::schedule::Schedule;
+use std::collections::BTreeSet;
+
+/// What fences are for, and how far to go.
+#[derive(Clone, Debug)]
+pub struct FenceOptions {
+    /// The memory model.
+    pub memory: MemoryModel,
+    /// What fences are for.
+    pub purpose: Purpose,
+    /// Every set from which no fence can be left out, not just one of the smallest.
+    pub all: bool,
+    /// Bounds on each search.
+    pub limits: Limits,
+}
+
+/// What fences are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The program does what it does under SC.
+    Robustness,
+    /// Nothing is wrong with the program any more.
+    Correctness,
+}
+
+/// Sets of fences.
+#[derive(Clone, Debug)]
+pub struct Fences {
+    /// Sets of fences, smallest first. None: no set helps, because something is wrong without any delay.
+    pub sets: Vec<Vec<Fence>>,
+    /// Whether each set was checked, and no smaller one does.
+    pub verified: bool,
+    /// Why the search ended early, if it did. The last set is then a guess.
+    pub stop: Option<StopReason>,
+    /// Programs that were checked.
+    pub checks: u64,
+}
+
+/// Looks for fences.
+pub fn fences(program: &Program, options: &FenceOptions, watch: &dyn Watch) -> Fences {
+    let mut found = Fences { sets: Vec::new(), verified: true, stop: None, checks: 0 };
+    // For each execution that was wrong, the fences that it would not have survived.
+    let mut broken: Vec<Vec<Fence>> = Vec::new();
+    while let Some(set) = smallest(&broken, &found.sets) {
+        found.checks += 1;
+        match examine(&with_fences(program, &set), options, watch) {
+            Examined::Fine => {
+                found.sets.push(set);
+                if !options.all {
+                    break;
+                }
+            }
+            Examined::Broken(fences) if fences.is_empty() => {
+                found.sets.clear();
+                break;
+            }
+            Examined::Broken(fences) => broken.push(fences),
+            Examined::Unknown(stop) => {
+                found.sets.push(set);
+                (found.verified, found.stop) = (false, Some(stop));
+                break;
+            }
+        }
+    }
+    found
+}
+
+enum Examined {
+    Fine,
+    /// An execution is wrong. Each of these fences, of the program without any, would have kept it from happening.
+    Broken(Vec<Fence>),
+    Unknown(StopReason),
+}
+
+fn examine(fenced: &Fenced, options: &FenceOptions, watch: &dyn Watch) -> Examined {
+    let program = &fenced.program;
+    let fences = match options.purpose {
+        Purpose::Robustness => match robust(program, &options.limits, watch).answer {
+            Answer::Robust => return Examined::Fine,
+            Answer::Unknown(stop) => return Examined::Unknown(stop),
+            Answer::NotRobust(witness) => match &witness.retraced.attack {
+                Some(attack) => against(program, attack),
+                None => Vec::new(),
+            },
+        },
+        Purpose::Correctness => {
+            let engine = if options.memory == MemoryModel::Pso { Engine::Exhaustive } else { Engine::Lazy };
+            let options = Options { engine, limits: options.limits, ..Options::new(options.memory) };
+            let report = check(program, &options, watch);
+            match (report.verdict(), report.violations.first()) {
+                (Verdict::Verified, _) => return Examined::Fine,
+                (_, Some(violation)) => along(program, options.memory, &violation.schedule),
+                _ => return Examined::Unknown(report.stop),
+            }
+        }
+    };
+    let original = |fence: Fence| Fence { pc: fenced.origins[fence.routine][fence.pc as usize], ..fence };
+    Examined::Broken(fences.into_iter().map(original).collect())
+}
+
+/// Fences that a schedule passes while a store of the thread waits.
+fn along(program: &Program, memory: MemoryModel, schedule: &Schedule) -> Vec<Fence> {
+    let subject = Interpreter::new(program);
+    let machine = Machine::new(&subject, memory.rules().unbounded());
+    let mut state = machine.start();
+    let mut passed: Vec<Vec<Fence>> = vec![Vec::new(); state.threads.len()];
+    let mut fences = BTreeSet::new();
+    for &step in &schedule.0 {
+        let index = step.thread.index();
+        let before = state.threads[index].local.clone();
+        let (at, operation): (Site, Operation) = (site(&subject, &before), subject.operation(&before));
+        let performed = machine.apply(&mut state, step);
+        passed.resize(state.threads.len(), Vec::new());
+        if state.threads[index].buffer.is_empty() {
+            passed[index].clear();
+        } else if performed.operation.is_some() {
+            // What overtakes a store is a load or, where stores can, a store.
+            let overtakes = matches!(operation, Operation::Read { .. }) || memory == MemoryModel::Pso;
+            if overtakes {
+                fences.extend(passed[index].iter().copied());
+            }
+            if program.automata.is_some() {
+                let pcs = subject.passed(&before, performed.result);
+                passed[index].extend(pcs.into_iter().filter_map(|pc| at_state(program, (at.0, pc))));
+            } else if performed.buffered {
+                passed[index].push(after(at));
+            }
+        }
+    }
+    fences.into_iter().collect()
+}
+
+/// A smallest set that contains a fence of each list and does not contain all of any set.
+fn smallest(lists: &[Vec<Fence>], without: &[Vec<Fence>]) -> Option<Vec<Fence>> {
+    (0..=lists.len()).find_map(|size| {
+        let mut set = Vec::new();
+        complete(lists, without, size, &mut set).then(|| {
+            set.sort_unstable();
+            set
+        })
+    })
+}
+
+/// Adds at most so many fences to a set that then contains one of each list.
+fn complete(lists: &[Vec<Fence>], without: &[Vec<Fence>], size: usize, set: &mut Vec<Fence>) -> bool {
+    if without.iter().any(|other| other.iter().all(|fence| set.contains(fence))) {
+        return false;
+    }
+    let Some(list) = lists.iter().find(|list| !list.iter().any(|fence| set.contains(fence))) else { return true };
+    size > 0
+        && list.iter().any(|&fence| {
+            set.push(fence);
+            complete(lists, without, size - 1, set) || {
+                set.pop();
+                false
+            }
+        })
+}

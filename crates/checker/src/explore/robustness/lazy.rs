@@ -1,0 +1,201 @@
+//! Engine `lazy`: states that threads reach in turns, and store buffers only where they make a difference
+//! (Bouajjani, Calin, Derevenetc and Meyer, Lazy TSO reachability).
+//!
+//! Search the program with no delays built in, which is SC. What is wrong there is wrong under TSO. Along the way look for attacks. If
+//! there is none, the program is robust, so that TSO reaches no other states: everything is covered, loops or not.
+//! Otherwise build the delays in that the attack used, and start again. There are only so many pairs of a store and a load, so
+//! this ends wherever the searches do. They do not where a loop can pile up stores behind a delayed one: then buffers
+//! are bounded, less and less tightly, and nothing is verified.
+
+use super::delays::{Delays, Site, can_delay};
+use super::emulation::Plan;
+use super::search::{Looked, Search, Turn};
+use super::stop as limits_stop;
+use crate::execution::{Interpreter, MemoryModel, ThreadId};
+use crate::explore::endless::Edges;
+use crate::explore::findings::Findings;
+use crate::explore::judge::{Judge, has_plain_cells};
+use crate::explore::{Options, Watch, confirm};
+use crate::program::Program;
+use crate::report::{Report, StopReason};
+use crate::schedule::Step;
+
+/// Bounds on buffers, one after the other.
+const BOUNDS: [usize; 3] = [8, 256, 8192];
+
+/// With the greater bounds, searches of more states than this are given up.
+const PATIENCE: u64 = 2_000_000;
+
+/// After a first attack, the search goes on for others until it is about twice as large.
+const GO_ON: u64 = 1000;
+
+/// Checks a program under SC or TSO.
+pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report {
+    let subject = Interpreter::new(program);
+    if options.memory == MemoryModel::Pso {
+        let why = "engine lazy knows SC and TSO only".to_string();
+        return Findings::new(&subject, options).report(StopReason::Unsupported(why));
+    }
+    let report = rounds(&Interpreter::restless(program), options, watch);
+    let is_confirmed = report.violations.iter().all(|violation| confirm(&subject, options, violation).is_ok());
+    // Otherwise some schedule goes round a loop that the machine would not go round.
+    if is_confirmed { report } else { rounds(&subject, options, watch) }
+}
+
+/// Round after round, with more and more delays.
+fn rounds(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
+    let mut delays = Delays::default();
+    let mut bounds = BOUNDS.iter().filter(|&&bound| bound > options.rules.max_buffer);
+    let mut bound = options.rules.max_buffer;
+    let (mut states, mut n_rounds) = (0, 0);
+    loop {
+        let mut round = Round::new(subject, delays.clone(), bound, options);
+        let stop = round.run(watch);
+        states += round.search.space.len() as u64;
+        n_rounds += 1;
+        let learnt = std::mem::take(&mut round.learnt);
+        let mut findings = round.findings;
+        findings.statistics.states = states;
+        let is_violation = !options.all_violations && findings.judge.has_violation();
+        match stop {
+            None if !is_violation && !learnt.is_empty() => {
+                let mut is_new = false;
+                for (store, load) in learnt {
+                    is_new |= delays.add(store, load);
+                }
+                if !is_new {
+                    let why = "an attack uses delays that are built in".to_string();
+                    return findings.report(StopReason::Failed(why));
+                }
+            }
+            None => {
+                let stop = findings.exhausted();
+                if !matches!(stop, StopReason::BufferLimit { .. }) || states > PATIENCE {
+                    return described(findings, &delays, n_rounds, stop);
+                }
+                match bounds.next() {
+                    Some(&next) => bound = next,
+                    None => return described(findings, &delays, n_rounds, stop),
+                }
+            }
+            Some(stop) => return described(findings, &delays, n_rounds, stop),
+        }
+    }
+}
+
+/// The report, with what was covered.
+fn described(mut findings: Findings<'_>, delays: &Delays, n_rounds: u64, stop: StopReason) -> Report {
+    findings.coverage = Some(match delays.len() {
+        0 => "executions without delays".to_string(),
+        delays => format!("executions with {delays} kinds of delays, found in {n_rounds} rounds"),
+    });
+    findings.report(stop)
+}
+
+/// One search.
+struct Round<'a> {
+    search: Search<'a>,
+    findings: Findings<'a>,
+    edges: Option<Edges>,
+    learnt: Vec<(Site, Site)>,
+}
+
+impl<'a> Round<'a> {
+    fn new(subject: &'a Interpreter<'a>, delays: Delays, bound: usize, options: &'a Options) -> Round<'a> {
+        let program = subject.program();
+        let attacks = options.memory == MemoryModel::Tso && can_delay(program);
+        let eager = !has_plain_cells(program);
+        // Where races matter, or threads wait for what they spin on, it matters where others are.
+        let reduces = eager && !subject.notices_spinning();
+        let edges = (program.automata.is_none() && subject.has_cycles()).then(Edges::default);
+        Round {
+            search: Search::new(subject, Plan { memory: options.memory, delays, bound, eager, attacks, reduces }),
+            findings: Findings::new(subject, options),
+            edges,
+            learnt: Vec::new(),
+        }
+    }
+
+    /// Searches until there is nothing more to look at, or more delays are to be built in. Otherwise says why it stopped.
+    fn run(&mut self, watch: &dyn Watch) -> Option<StopReason> {
+        let (mut looked_at, mut enough) = (0, u64::MAX);
+        while let Some(at) = self.search.space.next() {
+            looked_at += 1;
+            self.judge_state(at);
+            match self.search.look(at) {
+                Looked::Turns(turns) => self.judge_turns(at, &turns),
+                Looked::Attack => {}
+                Looked::Witness(at) => {
+                    enough = enough.min(2 * looked_at + GO_ON);
+                    let attack = self.search.retrace(at).attack;
+                    self.learnt.extend(attack.into_iter().flat_map(|attack| attack.delays));
+                }
+            }
+            self.findings.statistics.states = self.search.space.len() as u64;
+            if let Some(stop) = self.findings.stop() {
+                return Some(stop);
+            }
+            if looked_at >= enough {
+                return None;
+            }
+            if let Some(stop) = limits_stop(&self.search, looked_at, &self.findings.options.limits, watch) {
+                return Some(stop);
+            }
+        }
+        if self.learnt.is_empty() {
+            self.judge_all();
+        }
+        None
+    }
+
+    /// Data races and goals.
+    fn judge_state(&mut self, at: u32) {
+        let judge: &mut Judge<'_> = &mut self.findings.judge;
+        if self.search.space.row(at)[0] == 0 && judge.looks_at_states() {
+            judge.look_at(&self.search.state_at(at), || self.search.steps(at));
+        }
+    }
+
+    /// Failures, deadlocks and final states.
+    fn judge_turns(&mut self, at: u32, turns: &[Turn]) {
+        let mut is_end = true;
+        for (thread, moves, reached) in turns {
+            is_end &= moves.is_empty();
+            for (next, &reached) in moves.iter().zip(reached) {
+                self.findings.statistics.steps += 1;
+                if let Some(failure) = &next.failure {
+                    let state = self.search.state_at(at);
+                    let step = Step { thread: ThreadId(*thread), action: next.action };
+                    let path = || [self.search.steps(at), vec![step]].concat();
+                    self.findings.judge.failed(&state.threads[*thread as usize], step, failure, path);
+                }
+                if let Some(edges) = &mut self.edges {
+                    edges.add(at, reached);
+                }
+            }
+        }
+        if is_end {
+            let state = self.search.state_at(at);
+            self.findings.ended(&self.search.emulation.machine, &state, || self.search.steps(at));
+            if let Some(edges) = &mut self.edges {
+                edges.end(at);
+            }
+        }
+    }
+
+    /// What can only be said once everything was looked at.
+    fn judge_all(&mut self) {
+        if let Some(thread) = self.search.met_bound.take() {
+            self.findings.met_buffer_bound(&thread);
+            return;
+        }
+        let Some(edges) = self.edges.take() else { return };
+        let search = &self.search;
+        let is_turn = |&at: &u32| search.space.row(at)[0] == 0;
+        let endless = edges.without_end(search.space.len()).filter(is_turn);
+        let n_ended = |at: &u32| search.n_ended(*at);
+        if let Some(at) = endless.min_by_key(|at| (std::cmp::Reverse(n_ended(at)), *at)) {
+            self.findings.judge.endless(&search.state_at(at), || search.steps(at));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Robustness: does a program do under TSO exactly what it does under SC?
+//!
+//! Two computations look the same if they have the same happens-before order (`cycle.rs`). A program is robust if every TSO computation
+//! looks like an SC computation. That is decided by a search of states that all threads reach in turns, from each of
+//! which one thread at a time delays its stores (`attack.rs`); it ends wherever data is finite, loops or not.
+//!
+//! [`Delays`] are the other half: a program with the delays built in that an attack used is searched by the same code, and is
+//! what the engine `lazy` goes on with.
+
+mod attack;
+mod cycle;
+mod delays;
+mod emulation;
+mod fences;
+mod independence;
+pub mod lazy;
+mod placement;
+
+mod retrace;
+mod search;
+mod space;
+
+pub use cycle::{Cycle, Relation, happens_before_cycle};
+pub use fences::{FenceOptions, Fences, Purpose, fences};
+pub use placement::{Fence, Side, fenced};
+
+use super::{Limits, Progress, Watch};
+use crate::execution::{Interpreter, MemoryModel, ThreadId};
+use crate::program::{Program, Span};
+use crate::report::StopReason;
+use crate::schedule::Schedule;
+use crate::trace::{self, Trace};
+use delays::{Delays, can_delay};
+use emulation::Plan;
+use retrace::Retraced;
+use search::{Looked, Search};
+
+/// The answer to whether a program is robust.
+#[derive(Clone, Debug)]
+pub struct Robustness {
+    /// The answer.
+    pub answer: Answer,
+    /// Distinct states that were looked at.
+    pub states: u64,
+}
+
+/// Whether a program is robust.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// It is: TSO makes no difference.
+    Robust,
+    /// It is not, and this shows it.
+    NotRobust(Box<Witness>),
+    /// The search ended too early, for this reason.
+    Unknown(StopReason),
+}
+
+/// A TSO execution that no SC execution looks like. It has been replayed.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    /// The steps, from the start.
+    pub schedule: Schedule,
+    /// What they do.
+    pub trace: Trace,
+    /// The cycle in the happens-before order.
+    pub cycle: Cycle,
+    /// The thread that delays a store.
+    pub attacker: ThreadId,
+    /// Where the store stands.
+    pub store: Span,
+    /// Where the load stands that goes ahead of it.
+    pub load: Span,
+    /// What was learnt from it.
+    pub(super) retraced: Retraced,
+}
+
+/// How often the watch is asked, in states.
+const LOOK_EVERY: u64 = 1024;
+
+/// Decides whether a program is robust against TSO.
+pub fn robust(program: &Program, limits: &Limits, watch: &dyn Watch) -> Robustness {
+    if !can_delay(program) {
+        return Robustness { answer: Answer::Robust, states: 0 };
+    }
+    let restless = search_for_witness(program, &Interpreter::restless(program), limits, watch);
+    match restless.answer {
+        // It went round a loop that the machine would not go round.
+        Answer::Unknown(StopReason::Failed(_)) => {
+            search_for_witness(program, &Interpreter::new(program), limits, watch)
+        }
+        _ => restless,
+    }
+}
+
+fn search_for_witness(program: &Program, subject: &Interpreter<'_>, limits: &Limits, watch: &dyn Watch) -> Robustness {
+    let reduces = !subject.notices_spinning();
+    let plan =
+        Plan { memory: MemoryModel::Tso, delays: Delays::default(), bound: 1, eager: true, attacks: true, reduces };
+    let mut search = Search::new(subject, plan);
+    let mut looked_at = 0;
+    let answer = loop {
+        let Some(at) = search.space.next() else { break Answer::Robust };
+        looked_at += 1;
+        if let Looked::Witness(at) = search.look(at) {
+            break confirm(program, search.retrace(at));
+        }
+        if let Some(stop) = stop(&search, looked_at, limits, watch) {
+            break Answer::Unknown(stop);
+        }
+    };
+    Robustness { answer, states: search.space.len() as u64 }
+}
+
+/// Why to stop now, if there is a reason.
+fn stop(search: &Search<'_>, looked_at: u64, limits: &Limits, watch: &dyn Watch) -> Option<StopReason> {
+    let states = search.space.len() as u64;
+    if search.space.is_full() || states > limits.states {
+        return Some(StopReason::StateLimit);
+    }
+    let progress = || Progress { states, waiting: search.space.n_waiting(), executions: 0 };
+    if looked_at.is_multiple_of(LOOK_EVERY) { watch.look(&progress()) } else { None }
+}
+
+/// Replays what was found and looks for the cycle.
+fn confirm(program: &Program, retraced: Retraced) -> Answer {
+    let schedule = Schedule(retraced.steps.clone());
+    let replayed = trace::replay(&Interpreter::new(program), MemoryModel::Tso.rules(), &schedule);
+    let trace = match replayed {
+        Ok(trace) => trace,
+        Err(error) => return Answer::Unknown(StopReason::Failed(error.to_string())),
+    };
+    let Some(attack) = retraced.attack.clone() else {
+        return Answer::Unknown(StopReason::Failed("a witness without an attack".to_string()));
+    };
+    match happens_before_cycle(&trace) {
+        Some(cycle) => {
+            let (attacker, store, load) = (attack.thread, attack.store, attack.load);
+            Answer::NotRobust(Box::new(Witness { schedule, trace, cycle, attacker, store, load, retraced }))
+        }
+        None => Answer::Unknown(StopReason::Failed(format!("schedule {schedule} looks like an SC execution"))),
+    }
+}

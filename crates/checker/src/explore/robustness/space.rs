@@ -1,0 +1,181 @@
+//! The states of a search, each stored once and small, and the order in which to look at them.
+//!
+//! As in `visited.rs` a state is a row of numbers for parts that many states share. Stores that wait are lists that share their ends:
+//! a store that leaves the front of a long queue makes no new list.
+
+use super::delays::Site;
+use crate::execution::{Buffer, IrThread, Shared, ThreadState};
+use crate::explore::visited::Interner;
+use crate::program::{Access, Loc};
+use crate::schedule::Action;
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+use std::collections::BTreeMap;
+use std::hash::BuildHasher;
+
+/// A store that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Waiting {
+    pub(super) site: Site,
+    pub(super) loc: Loc,
+    pub(super) value: i64,
+    pub(super) access: Access,
+}
+
+/// The number of the list without stores.
+pub(super) const NOTHING: u32 = 0;
+
+/// Queues of stores, oldest first.
+pub(super) struct Lists {
+    nodes: Interner<Option<(Waiting, u32)>>,
+}
+
+impl Lists {
+    pub(super) fn new() -> Lists {
+        let mut nodes = Interner::new();
+        nodes.intern(&None);
+        Lists { nodes }
+    }
+
+    /// The oldest store, and the list of the others.
+    pub(super) fn split(&self, list: u32) -> Option<(Waiting, u32)> {
+        *self.nodes.get(list)
+    }
+
+    /// The stores, oldest first.
+    pub(super) fn stores(&self, list: u32) -> impl Iterator<Item = Waiting> {
+        std::iter::successors(self.split(list), |(_, rest)| self.split(*rest)).map(|(first, _)| first)
+    }
+
+    /// The number of a list.
+    pub(super) fn intern(&mut self, buffer: &Buffer, sites: &[Site]) -> u32 {
+        let mut list = NOTHING;
+        for (entry, &site) in buffer.entries().iter().zip(sites).rev() {
+            let first = Waiting { site, loc: entry.loc, value: entry.value, access: entry.access };
+            list = self.nodes.intern(&Some((first, list)));
+        }
+        list
+    }
+}
+
+/// How a state was first reached.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    pub(super) from: u32,
+    pub(super) thread: u16,
+    pub(super) how: How,
+}
+
+/// What a thread did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// A step of the program with the delays that are built in.
+    Step(Action),
+    /// The attacker's step, whose stores nobody sees.
+    Hidden(Action),
+    /// From here on, the attacker's stores that wait are hidden.
+    Hide,
+}
+
+/// States by number, and those that have not been looked at, cheapest first.
+pub(super) struct Space {
+    pub(super) shared: Interner<Shared>,
+    pub(super) threads: Interner<ThreadState<IrThread>>,
+    pub(super) lists: Lists,
+    rows: Vec<u32>,
+    ends: Vec<u32>,
+    origins: Vec<Origin>,
+    costs: Vec<u64>,
+    table: HashTable<u32>,
+    waiting: BTreeMap<u64, Vec<u32>>,
+    n_waiting: u64,
+}
+
+impl Space {
+    pub(super) fn new() -> Space {
+        Space {
+            shared: Interner::new(),
+            threads: Interner::new(),
+            lists: Lists::new(),
+            rows: Vec::new(),
+            ends: Vec::new(),
+            origins: Vec::new(),
+            costs: Vec::new(),
+            table: HashTable::new(),
+            waiting: BTreeMap::new(),
+            n_waiting: 0,
+        }
+    }
+
+    /// How many states there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// How many of them have not been looked at.
+    pub(super) fn n_waiting(&self) -> u64 {
+        self.n_waiting
+    }
+
+    /// Whether there is no room for more.
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.len() > (u32::MAX - 100_000) as usize
+    }
+
+    pub(super) fn row(&self, at: u32) -> &[u32] {
+        row_at(&self.rows, &self.ends, at)
+    }
+
+    pub(super) fn origin(&self, at: u32) -> Origin {
+        self.origins[at as usize]
+    }
+
+    /// Adds a state unless it is there. Gives its number.
+    pub(super) fn insert(&mut self, row: &[u32], origin: Origin, price: u64) -> u32 {
+        let hash = FxBuildHasher.hash_one(row);
+        if let Some(&at) = self.table.find(hash, |&at| row_at(&self.rows, &self.ends, at) == row) {
+            return at;
+        }
+        let at = self.ends.len() as u32;
+        let cost = self.costs.get(origin.from as usize).map_or(0, |cost| cost + price);
+        self.rows.extend_from_slice(row);
+        self.ends.push(self.rows.len() as u32);
+        self.origins.push(origin);
+        self.costs.push(cost);
+        self.waiting.entry(cost).or_default().push(at);
+        self.n_waiting += 1;
+        let (rows, ends) = (&self.rows, &self.ends);
+        self.table.insert_unique(hash, at, |&at| FxBuildHasher.hash_one(row_at(rows, ends, at)));
+        at
+    }
+
+    /// The next state to look at.
+    pub(super) fn next(&mut self) -> Option<u32> {
+        loop {
+            let mut cheapest = self.waiting.first_entry()?;
+            match cheapest.get_mut().pop() {
+                Some(at) => {
+                    self.n_waiting -= 1;
+                    return Some(at);
+                }
+                None => drop(cheapest.remove()),
+            }
+        }
+    }
+
+    /// How a state was first reached, from the start.
+    pub(super) fn path(&self, mut at: u32) -> Vec<Origin> {
+        let mut path = Vec::new();
+        while at != 0 {
+            path.push(self.origins[at as usize]);
+            at = self.origins[at as usize].from;
+        }
+        path.reverse();
+        path
+    }
+}
+
+fn row_at<'a>(rows: &'a [u32], ends: &[u32], at: u32) -> &'a [u32] {
+    let start = if at == 0 { 0 } else { ends[at as usize - 1] as usize };
+    &rows[start..ends[at as usize] as usize]
+}

@@ -1,0 +1,339 @@
+//! Robustness, lazy TSO reachability and fences, each against its definition on generated programs; and published automata.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use unthread_checker::execution::{Interpreter, IrThread, Machine, MemoryModel, Operation, Rules, State};
+use unthread_checker::explore::robustness::{
+    Answer, FenceOptions, Purpose, fenced, fences, happens_before_cycle, robust,
+};
+use unthread_checker::explore::{Engine, Limits, Options, Unwatched, check};
+use unthread_checker::frontend::{trencher, ut};
+use unthread_checker::program::{Loc, LockMode, Program, Source};
+use unthread_checker::report::{FinalState, Report, StopReason, Verdict, ViolationKind};
+use unthread_checker::schedule::Action;
+use unthread_generate::{Features, Sketch, cases, for_all, sketches};
+
+const NO_LIMITS: Limits = Limits { executions: u64::MAX, states: u64::MAX, events: u64::MAX };
+
+/// Programs whose executions have more prefixes than this are left out.
+const BUDGET: usize = 10_000;
+
+fn program(text: &str) -> Program {
+    ut::parse(Arc::new(Source::new("test.ut", text)), &BTreeMap::new()).expect("it is a program")
+}
+
+fn automata(text: &str) -> Program {
+    trencher::parse(Arc::new(Source::new("test.trencher", text))).expect("these are automata")
+}
+
+// The definition: the traces of all executions.
+
+/// An event by its thread and its number within.
+type EventId = (u16, u32);
+
+/// What of an execution can be told from its happens-before order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Look {
+    /// For each thread, the result of each operation, where it came from, and whether it failed.
+    events: Vec<Vec<(i64, Vec<EventId>, bool)>>,
+    /// For each cell, the stores in the order in which they reached memory; for each lock and so on, who changed it.
+    changes: BTreeMap<(u8, u64), Vec<EventId>>,
+}
+
+#[derive(Clone)]
+struct Execution {
+    state: State<IrThread>,
+    look: Look,
+    /// For each thread, its stores that wait.
+    waiting: Vec<Vec<(EventId, Loc)>>,
+}
+
+/// What all executions look like, or nothing if there are too many.
+fn looks(subject: &Interpreter<'_>, rules: Rules) -> Option<BTreeSet<Look>> {
+    let machine = Machine::new(subject, rules.unbounded());
+    let start = Execution { state: machine.start(), look: Look::default(), waiting: Vec::new() };
+    let (mut seen, mut ends) = (BTreeSet::new(), BTreeSet::new());
+    let mut work = vec![start];
+    while let Some(execution) = work.pop() {
+        let mut steps = Vec::new();
+        machine.steps(&execution.state, &mut steps);
+        if steps.is_empty() {
+            ends.insert(execution.look.clone());
+        }
+        for step in steps {
+            let mut next = execution.clone();
+            next.take(&machine, step);
+            let key = (next.look.clone(), next.waiting.clone());
+            if seen.insert(key) {
+                work.push(next);
+            }
+            if seen.len() > BUDGET {
+                return None;
+            }
+        }
+    }
+    Some(ends)
+}
+
+impl Execution {
+    fn take(&mut self, machine: &Machine<'_, Interpreter<'_>>, step: unthread_checker::schedule::Step) {
+        let index = step.thread.index();
+        self.look.events.resize(self.look.events.len().max(self.state.threads.len()), Vec::new());
+        self.waiting.resize(self.look.events.len(), Vec::new());
+        let performed = machine.apply(&mut self.state, step);
+        if let Action::Flush(at) = step.action {
+            let (event, loc) = self.waiting[index].remove(at as usize);
+            self.changes(cell(loc)).push(event);
+            return;
+        }
+        let event = (index as u16, self.look.events[index].len() as u32);
+        let operation = performed.operation.clone().expect("it is no flush");
+        let mut sources = Vec::new();
+        if let Some(loc) = operation.loc() {
+            if !matches!(operation, Operation::Write { .. }) {
+                let own =
+                    self.waiting[index].iter().rev().find(|(_, waiting)| *waiting == loc).map(|(event, _)| *event);
+                sources.extend(own.or_else(|| self.changes(cell(loc)).last().copied()));
+            }
+            match performed.written {
+                Some(_) if performed.buffered => self.waiting[index].push((event, loc)),
+                Some(_) => self.changes(cell(loc)).push(event),
+                None => {}
+            }
+        }
+        for (object, exclusive) in objects(&operation, performed.result) {
+            match exclusive {
+                // Sharers and those who only look are told apart from those before them who changed something.
+                Some(false) => sources.extend(self.changes(object).last().copied()),
+                Some(true) => self.changes(object).push(event),
+                None => sources.extend(self.look.changes.get(&(object.0 + 100, object.1)).into_iter().flatten()),
+            }
+            if exclusive == Some(false) {
+                self.changes((object.0 + 100, object.1)).push(event);
+                self.changes((object.0 + 100, object.1)).sort_unstable();
+            }
+        }
+        let failed = performed.failure.is_some();
+        self.look.events[index].push((performed.result, sources, failed));
+    }
+
+    fn changes(&mut self, object: (u8, u64)) -> &mut Vec<EventId> {
+        self.look.changes.entry(object).or_default()
+    }
+}
+
+fn cell(loc: Loc) -> (u8, u64) {
+    (0, loc.pointer() as u64)
+}
+
+/// Locks and condition variables that an operation touches: alone, shared, or only looking.
+fn objects(operation: &Operation, result: i64) -> Vec<((u8, u64), Option<bool>)> {
+    let lock = |lock: u32, mode: LockMode| ((1, u64::from(lock)), Some(mode == LockMode::Exclusive));
+    match *operation {
+        Operation::Lock { lock: l, mode } | Operation::Unlock { lock: l, mode } => vec![lock(l, mode)],
+        Operation::TryLock { lock: l, mode } if result == 1 => vec![lock(l, mode)],
+        Operation::TryLock { lock: l, .. } => vec![((1, l.into()), None)],
+        Operation::Wait { condvar, lock: l } | Operation::Reacquire { condvar, lock: l } => {
+            vec![lock(l, LockMode::Exclusive), ((2, condvar.into()), Some(true))]
+        }
+        Operation::Notify { condvar, .. } => vec![((2, condvar.into()), Some(true))],
+        _ => vec![],
+    }
+}
+
+/// Whether a program is robust, by the definition. Nothing if it is too large.
+fn is_robust(program: &Program, memory: MemoryModel) -> Option<bool> {
+    let subject = Interpreter::new(program);
+    let sc = looks(&subject, MemoryModel::Sc.rules())?;
+    let weak = looks(&subject, memory.rules())?;
+    Some(weak.is_subset(&sc))
+}
+
+fn robustness_is_as_defined(sketch: &Sketch) -> Result<(), String> {
+    let program = sketch.program();
+    let Some(expected) = is_robust(&program, MemoryModel::Tso) else { return Ok(()) };
+    match robust(&program, &NO_LIMITS, &Unwatched).answer {
+        Answer::Robust if expected => Ok(()),
+        Answer::NotRobust(witness) if !expected => match happens_before_cycle(&witness.trace) {
+            Some(_) => Ok(()),
+            None => Err("the witness has no cycle".to_string()),
+        },
+        Answer::Unknown(stop) => Err(format!("stopped: {stop:?}")),
+        answer => Err(format!("expected robust: {expected}, found {answer:?}")),
+    }
+}
+
+#[test]
+fn robustness_of_straight_line_code_is_as_defined() {
+    for_all(sketches(Features::MEMORY), cases(2_000), robustness_is_as_defined);
+}
+
+#[test]
+fn robustness_of_generated_programs_is_as_defined() {
+    for_all(sketches(Features { pointers: false, ..Features::ALL }), cases(2_000), robustness_is_as_defined);
+}
+
+/// What two engines must agree on.
+fn findings(report: &Report) -> (BTreeSet<String>, Vec<bool>, Vec<FinalState>) {
+    let describe = |violation: &unthread_checker::report::Violation| match violation.kind {
+        // Which threads go on for ever depends on which of the states without an end is looked at.
+        ViolationKind::Livelock => "livelock".to_string(),
+        kind => format!("{} at {:?} of {:?}: {}", kind.name(), violation.span, violation.thread, violation.message),
+    };
+    let violations = report.violations.iter().map(describe).collect();
+    let observed = report.observations.iter().map(|observation| observation.witness.is_some()).collect();
+    (violations, observed, report.final_states.clone())
+}
+
+fn lazy_agrees(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
+    let program = sketch.program();
+    let mut options = Options { all_violations: true, ..Options::new(memory) };
+    options.limits.states = 40_000;
+    let expected = check(&program, &options, &Unwatched);
+    if expected.stop != StopReason::Exhausted {
+        return Ok(());
+    }
+    options.limits.states = u64::MAX;
+    let found = check(&program, &Options { engine: Engine::Lazy, ..options }, &Unwatched);
+    if found.stop != StopReason::Exhausted {
+        return Err(format!("{memory}: stopped: {:?}", found.stop));
+    }
+    let (expected, found) = (findings(&expected), findings(&found));
+    if expected == found { Ok(()) } else { Err(format!("{memory}: expected {expected:#?}\nfound {found:#?}")) }
+}
+
+#[test]
+fn lazy_finds_what_exhaustive_finds() {
+    for_all(sketches(Features::ALL), cases(2_000), |sketch| {
+        [MemoryModel::Sc, MemoryModel::Tso].into_iter().try_for_each(|memory| lazy_agrees(sketch, memory))
+    });
+}
+
+#[test]
+fn lazy_finds_what_exhaustive_finds_on_memory_alone() {
+    for_all(sketches(Features::MEMORY), cases(2_000), |sketch| lazy_agrees(sketch, MemoryModel::Tso));
+}
+
+/// Whether a set of fences does what it is for, by exhaustive search.
+fn suffices(program: &Program, purpose: Purpose) -> Option<bool> {
+    match purpose {
+        Purpose::Robustness => is_robust(program, MemoryModel::Tso),
+        Purpose::Correctness => {
+            let report = check(program, &Options::new(MemoryModel::Tso), &Unwatched);
+            (report.verdict() != Verdict::Inconclusive).then_some(report.verdict() == Verdict::Verified)
+        }
+    }
+}
+
+fn fences_are_minimal(sketch: &Sketch, purpose: Purpose) -> Result<(), String> {
+    let program = sketch.program();
+    if suffices(&program, purpose).is_none() {
+        return Ok(());
+    }
+    let options = FenceOptions { memory: MemoryModel::Tso, purpose, all: true, limits: NO_LIMITS };
+    let found = fences(&program, &options, &Unwatched);
+    if !found.verified {
+        return Err(format!("stopped: {:?}", found.stop));
+    }
+    if found.sets.is_empty() {
+        let report = check(&program, &Options::new(MemoryModel::Sc), &Unwatched);
+        let is_wrong_anyway = report.verdict() == Verdict::Violation;
+        return if is_wrong_anyway { Ok(()) } else { Err("no fences help".to_string()) };
+    }
+    for set in &found.sets {
+        if suffices(&fenced(&program, set), purpose) == Some(false) {
+            return Err(format!("{set:?} is not enough"));
+        }
+        for left_out in 0..set.len() {
+            let mut smaller = set.clone();
+            smaller.remove(left_out);
+            if suffices(&fenced(&program, &smaller), purpose) == Some(true) {
+                return Err(format!("{set:?} is more than {smaller:?}, which is enough"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn fences_that_make_programs_robust_are_enough_and_minimal() {
+    let features = Features { control: true, ..Features::MEMORY };
+    for_all(sketches(features), cases(2_000), |sketch| fences_are_minimal(sketch, Purpose::Robustness));
+}
+
+#[test]
+fn fences_that_make_assertions_hold_are_enough_and_minimal() {
+    let features = Features { control: true, faults: true, questions: true, ..Features::MEMORY };
+    for_all(sketches(features), cases(2_000), |sketch| fences_are_minimal(sketch, Purpose::Correctness));
+}
+
+// Small programs.
+
+#[test]
+fn a_goal_that_only_delays_reach_is_found_and_others_are_not() {
+    let dekker = |fence: &str| {
+        let thread = |name: &str, own: u32, other: u32| {
+            format!(
+                "thread {name}\ninitial a\nfinal goal\ntransition a b write 1 {own}\ntransition b c {fence}\n\
+                 transition c d read r {other}\ntransition d goal check == r 0\nend\n"
+            )
+        };
+        automata(&(thread("left", 0, 1) + &thread("right", 1, 0)))
+    };
+    let verdict = |program: &Program, memory: MemoryModel, engine: Engine| {
+        check(program, &Options { engine, ..Options::new(memory) }, &Unwatched).verdict()
+    };
+    for engine in [Engine::Exhaustive, Engine::Lazy] {
+        assert_eq!(verdict(&dekker("noop"), MemoryModel::Sc, engine), Verdict::Verified);
+        assert_eq!(verdict(&dekker("noop"), MemoryModel::Tso, engine), Verdict::Violation);
+        assert_eq!(verdict(&dekker("mfence"), MemoryModel::Tso, engine), Verdict::Verified);
+    }
+}
+
+#[test]
+fn robust_programs_with_loops_without_bounds_are_verified() {
+    let text = "shared x, y; thread a { loop { x = 1; fence; if y == 2 { break; } x = 0; fence; } }\n\
+                thread b { loop { y = choose(0..3); fence; if x == 1 { break; } } y = 2; }";
+    let program = program(text);
+    assert!(matches!(robust(&program, &NO_LIMITS, &Unwatched).answer, Answer::Robust));
+    let found = check(&program, &Options { engine: Engine::Lazy, ..Options::new(MemoryModel::Tso) }, &Unwatched);
+    let exhaustive = check(&program, &Options::new(MemoryModel::Sc), &Unwatched);
+    assert_eq!(found.violations.is_empty(), exhaustive.violations.is_empty());
+}
+
+// Published automata.
+
+fn published() -> Option<Vec<(String, Program, String, String)>> {
+    let folder = Path::new(env!("CARGO_WORKSPACE_DIR")).join("../shared/trencher");
+    let verdicts = std::fs::read_to_string(folder.join("verdicts.csv")).ok()?;
+    let rows = verdicts.lines().skip(1).map(|line| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let text = std::fs::read_to_string(folder.join(fields[0])).expect("the example is there");
+        (fields[0].to_string(), automata(&text), fields[1].to_string(), fields[2].to_string())
+    });
+    Some(rows.collect())
+}
+
+#[test]
+fn published_automata_are_as_robust_as_published_and_need_no_more_fences() {
+    let Some(rows) = published() else {
+        return crate::tell_skipped("there are no published automata in ../shared/trencher");
+    };
+    for (name, program, is_robust, n_fences) in rows {
+        let found = robust(&program, &NO_LIMITS, &Unwatched);
+        let robust = matches!(found.answer, Answer::Robust);
+        assert!(!matches!(found.answer, Answer::Unknown(_)), "{name}: {found:?}");
+        assert!(is_robust == "crash" || robust == (is_robust == "yes"), "{name}: {robust}");
+        let options =
+            FenceOptions { memory: MemoryModel::Tso, purpose: Purpose::Robustness, all: false, limits: NO_LIMITS };
+        let found = fences(&program, &options, &Unwatched);
+        assert!(found.verified, "{name}: {:?}", found.stop);
+        let n_found = found.sets[0].len();
+        println!("{name}: robust {robust}, {n_found} fences in {} checks", found.checks);
+        assert!(
+            n_fences.parse().is_ok_and(|n_fences: usize| n_found <= n_fences) || n_fences == "crash",
+            "{name}: {n_found}"
+        );
+    }
+}
