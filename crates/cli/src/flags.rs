@@ -5,7 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Limits, Options};
+use unthread_checker::explore::{Coverage, Engine, Limits, Options};
 use unthread_checker::schedule::Schedule;
 
 const ABOUT: &str = "Checks concurrent programs exhaustively under SC, TSO and PSO";
@@ -47,6 +47,9 @@ pub(crate) enum Command {
     #[command(after_help = "Exit codes: 0 every test was run, 2 bad input, 3 some search did not end.\n\
         Whether a condition holds is printed and does not change the exit code; `unthread check` judges conditions.")]
     Litmus(LitmusFlags),
+    /// List the final states of programs
+    #[command(after_help = "Exit codes: 0 all are listed, 2 bad input, 3 some search did not end.")]
+    Outcomes(OutcomesFlags),
     /// Follow one schedule and show each step
     #[command(after_help = "Exit codes: 0 nothing is wrong along the schedule, 1 something is, 2 bad input.")]
     Replay(ReplayFlags),
@@ -70,7 +73,7 @@ pub(crate) struct CheckFlags {
     #[arg(long, default_value = "tso", value_parser = memories())]
     pub(crate) memory: Memories,
     /// How to search
-    #[arg(long, default_value = "exhaustive", value_parser = engine())]
+    #[arg(long, default_value = "auto", value_parser = engine())]
     engine: Engine,
     /// For `icb`: the most preemptions of an execution
     #[arg(long, value_name = "N")]
@@ -90,6 +93,10 @@ pub(crate) struct CheckFlags {
     /// Find everything that is wrong instead of stopping at the first
     #[arg(long)]
     pub(crate) all_violations: bool,
+    /// What has to be covered: `behaviours`, everything that any thread can do and everything that can go wrong; `states`, every
+    /// combination of what all threads do, and every final state
+    #[arg(long, value_enum, default_value_t = CoverageFlag::Behaviours, value_name = "WHAT")]
+    pub(crate) coverage: CoverageFlag,
     /// Count the combinations of thread histories, however long it takes
     #[arg(long)]
     pub(crate) histories: bool,
@@ -135,11 +142,29 @@ pub(crate) struct LitmusFlags {
     #[arg(long, default_value = "all", value_parser = memories())]
     pub(crate) memory: Memories,
     /// How to search
-    #[arg(long, default_value = "exhaustive", value_parser = engine())]
+    #[arg(long, default_value = "auto", value_parser = engine())]
     pub(crate) engine: Engine,
     /// Print one JSON object per file and memory model (docs/report-format.md)
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutcomesFlags {
+    /// Program files (.ut) and litmus tests (.litmus); `-` is a program on standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// The memory model
+    #[arg(long, default_value = "tso", value_parser = memories())]
+    pub(crate) memory: Memories,
+    /// How to search
+    #[arg(long, default_value = "auto", value_parser = engine())]
+    pub(crate) engine: Engine,
+    /// Set a constant of the program
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
+    pub(crate) defines: Vec<(String, i64)>,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
 }
@@ -166,6 +191,8 @@ pub(crate) struct ReplayFlags {
 pub(crate) enum BenchCommand {
     /// The tables of the papers on maximal causality reduction, with the executions and times of engine mcr
     Papers(PapersFlags),
+    /// The benchmarks of SATCheck: the largest size of each that is verified in a given time
+    Satcheck(SatcheckFlags),
 }
 
 #[derive(Debug, Args)]
@@ -179,6 +206,22 @@ pub(crate) struct PapersFlags {
     /// Time per program and memory model: 30, 30s, 2m, 1h, 500ms
     #[arg(long, value_name = "SECONDS", default_value = "3s", value_parser = duration)]
     pub(crate) max_time: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SatcheckFlags {
+    /// Print the table in Markdown
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// The folder with the programs; if it is not given, `corpus` here or in a folder around
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Time per size and memory model: 30, 30s, 2m, 1h, 500ms
+    #[arg(long, value_name = "SECONDS", default_value = "60s", value_parser = duration)]
+    pub(crate) max_time: Duration,
+    /// How to search
+    #[arg(long, default_value = "auto", value_parser = engine())]
+    pub(crate) engine: Engine,
 }
 
 /// Bounds on a search. A search that met one is inconclusive.
@@ -207,6 +250,22 @@ pub(crate) enum Color {
     Auto,
     Always,
     Never,
+}
+
+/// What `--coverage` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CoverageFlag {
+    Behaviours,
+    States,
+}
+
+impl From<CoverageFlag> for Coverage {
+    fn from(flag: CoverageFlag) -> Coverage {
+        match flag {
+            CoverageFlag::Behaviours => Coverage::Behaviours,
+            CoverageFlag::States => Coverage::States,
+        }
+    }
 }
 
 /// One memory model or all of them.

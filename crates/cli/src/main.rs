@@ -11,6 +11,7 @@ mod flags;
 mod input;
 mod litmus;
 mod outcome;
+mod outcomes;
 mod replay;
 mod terminal;
 mod watch;
@@ -40,8 +41,10 @@ fn run(command: Command, terminal: &Terminal) -> anyhow::Result<Outcome> {
     match command {
         Command::Check(flags) => check::run(&flags, terminal),
         Command::Litmus(flags) => litmus::run(&flags, terminal),
+        Command::Outcomes(flags) => outcomes::run(&flags, terminal),
         Command::Replay(flags) => replay::run(&flags, terminal),
         Command::Bench(BenchCommand::Papers(flags)) => bench::papers(&flags, terminal),
+        Command::Bench(BenchCommand::Satcheck(flags)) => bench::satcheck(&flags, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Flags::command(), "unthread", &mut script);

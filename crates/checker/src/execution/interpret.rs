@@ -3,7 +3,7 @@
 //! Invariant: an [`IrThread`] is at a visible instruction (or has failed or stopped), and all registers that are dead there are 0.
 
 use super::spin::{Spin, may_go_on_for_ever, spinning_loops};
-use super::{Failure, FailureKind, Operation, Subject, ThreadKey};
+use super::{Failure, FailureKind, Laps, Operation, Subject, ThreadKey};
 use crate::program::{
     Access, DivisionByZero, Expr, Indexed, Instr, Liveness, Loc, Loop, Pc, Place, Program, Reg, Routine, Span,
 };
@@ -112,15 +112,25 @@ impl<'p> Interpreter<'p> {
             holding_back: false,
             spin: Spin::default(),
         };
-        self.run(&mut thread);
+        self.run(&mut thread, None);
         thread
     }
 
+    /// As [`Subject::resume`], counting laps.
+    pub(crate) fn resume_counting(&self, thread: &mut IrThread, result: i64, laps: &mut Laps) {
+        self.go_on(thread, result, Some(laps));
+    }
+
     /// Runs local instructions until the next visible one, then clears what is dead.
-    fn run(&self, thread: &mut IrThread) {
+    fn run(&self, thread: &mut IrThread, mut laps: Option<&mut Laps>) {
         let routine = self.routine(thread);
         let analysis = &self.analyses[thread.routine as usize];
+        let mut from = thread.pc.saturating_sub(1);
         for _ in 0..MOST_LOCAL_STEPS {
+            if let Some(laps) = &mut laps {
+                laps.moved(routine, from, thread.pc);
+                from = thread.pc;
+            }
             thread.spin.moved(thread.pc);
             if let Some(l) = analysis.spinning.iter().find(|l| l.head == thread.pc) {
                 thread.clear_dead(&analysis.liveness);
@@ -279,6 +289,30 @@ impl Subject for Interpreter<'_> {
     }
 
     fn resume(&self, thread: &mut IrThread, result: i64) {
+        self.go_on(thread, result, None);
+    }
+
+    fn fork(&self, thread: &IrThread) -> IrThread {
+        let Instr::Fork { routine, arguments, .. } = &self.routine(thread).code[thread.pc as usize] else {
+            panic!("only a thread at a fork is asked to fork");
+        };
+        let eval = |expr: &Expr| thread.eval(expr).expect("the fork was performed");
+        let arguments: Vec<i64> = arguments.iter().map(eval).collect();
+        let key = thread.key.child(thread.forks).expect("the fork was performed");
+        self.start(key, *routine, &arguments)
+    }
+
+    fn awaiting<'t>(&self, thread: &'t IrThread) -> &'t [(Loc, i64)] {
+        thread.spin.awaiting()
+    }
+
+    fn initial_cells(&self) -> Vec<i64> {
+        self.program.cells.iter().map(|cell| cell.initial).collect()
+    }
+}
+
+impl Interpreter<'_> {
+    fn go_on(&self, thread: &mut IrThread, result: i64, laps: Option<&mut Laps>) {
         if std::mem::take(&mut thread.holding_back) {
             return;
         }
@@ -316,25 +350,7 @@ impl Subject for Interpreter<'_> {
             thread.set(dst, result);
         }
         thread.pc += 1;
-        self.run(thread);
-    }
-
-    fn fork(&self, thread: &IrThread) -> IrThread {
-        let Instr::Fork { routine, arguments, .. } = &self.routine(thread).code[thread.pc as usize] else {
-            panic!("only a thread at a fork is asked to fork");
-        };
-        let eval = |expr: &Expr| thread.eval(expr).expect("the fork was performed");
-        let arguments: Vec<i64> = arguments.iter().map(eval).collect();
-        let key = thread.key.child(thread.forks).expect("the fork was performed");
-        self.start(key, *routine, &arguments)
-    }
-
-    fn awaiting<'t>(&self, thread: &'t IrThread) -> &'t [(Loc, i64)] {
-        thread.spin.awaiting()
-    }
-
-    fn initial_cells(&self) -> Vec<i64> {
-        self.program.cells.iter().map(|cell| cell.initial).collect()
+        self.run(thread, laps);
     }
 }
 

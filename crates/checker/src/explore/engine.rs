@@ -6,8 +6,12 @@ use std::{fmt, str::FromStr};
 /// How to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
+    /// Whichever of the others is best for the program.
+    Auto,
     /// Every reachable state of the machine, once: slow, and obviously right.
     Exhaustive,
+    /// Maximal causality over everything seen so far: executions that show a thread doing something new.
+    Cumulative,
     /// Maximal causality reduction: one execution per combination of thread histories.
     Mcr,
     /// Optimal dynamic partial order reduction: one execution per trace.
@@ -33,8 +37,10 @@ pub enum Engine {
 
 impl Engine {
     /// All of them, with the parameters that they have if nobody says.
-    pub const ALL: [Engine; 6] = [
+    pub const ALL: [Engine; 8] = [
+        Engine::Auto,
         Engine::Exhaustive,
+        Engine::Cumulative,
         Engine::Mcr,
         Engine::Dpor,
         Engine::Icb { preemptions: 2 },
@@ -45,7 +51,9 @@ impl Engine {
     /// The name that flags and reports use.
     pub fn name(self) -> &'static str {
         match self {
+            Engine::Auto => "auto",
             Engine::Exhaustive => "exhaustive",
+            Engine::Cumulative => "cumulative",
             Engine::Mcr => "mcr",
             Engine::Dpor => "dpor",
             Engine::Icb { .. } => "icb",
@@ -58,7 +66,7 @@ impl Engine {
     /// runs executions to their end has no use for it, beyond what a schedule can write down.
     pub(super) fn adapt(self, options: &Options) -> Options {
         let mut options = options.clone();
-        if !matches!(self, Engine::Exhaustive | Engine::Icb { .. }) {
+        if !matches!(self, Engine::Auto | Engine::Exhaustive | Engine::Icb { .. }) {
             options.rules = options.rules.unbounded();
         }
         options
@@ -67,7 +75,9 @@ impl Engine {
     /// In a sentence.
     pub fn describe(self) -> &'static str {
         match self {
+            Engine::Auto => "a search of states while they are few, then one that learns from executions",
             Engine::Exhaustive => "every reachable state, once",
+            Engine::Cumulative => "maximal causality over all executions at once: only those that show something new",
             Engine::Mcr => "maximal causality reduction: one execution per combination of thread histories",
             Engine::Dpor => "optimal partial order reduction: one execution per trace",
             Engine::Icb { .. } => "all executions with few preemptions, bound by bound",
