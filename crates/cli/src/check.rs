@@ -1,7 +1,7 @@
 //! `unthread check`.
 
 use crate::dump::Dump;
-use crate::flags::CheckFlags;
+use crate::flags::{CheckFlags, CoverageFlag};
 use crate::input;
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
@@ -82,7 +82,8 @@ fn check(
         engine: flags.engine(),
         monitor: flags.monitor,
         all_violations: flags.all_violations,
-        count_histories: flags.histories,
+        coverage: flags.coverage.into(),
+        count_histories: flags.histories || flags.coverage == CoverageFlag::States,
         jobs: flags.jobs.into(),
         ..flags.limits.options(memory)
     };

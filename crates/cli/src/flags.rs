@@ -5,7 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Limits, Monitor, Options};
+use unthread_checker::explore::{Coverage, Engine, Limits, Monitor, Options};
 use unthread_checker::schedule::Schedule;
 
 const ABOUT: &str = "Checks concurrent programs exhaustively under SC, TSO and PSO";
@@ -56,6 +56,9 @@ pub(crate) enum Command {
         after_help = "Exit codes: 0 fences were found and checked (or none are needed), 1 no fences help, 2 bad input, 3 inconclusive."
     )]
     Fences(FencesFlags),
+    /// List the final states of programs
+    #[command(after_help = "Exit codes: 0 all are listed, 2 bad input, 3 some search did not end.")]
+    Outcomes(OutcomesFlags),
     /// Follow one schedule and show each step
     #[command(after_help = "Exit codes: 0 nothing is wrong along the schedule, 1 something is, 2 bad input.")]
     Replay(ReplayFlags),
@@ -78,7 +81,7 @@ pub(crate) struct CheckFlags {
     /// every execution of sc is one of tso
     #[arg(long, default_value = "tso", value_parser = memories())]
     pub(crate) memory: Memories,
-    /// How to search: `exhaustive` if nothing is said, and `dpor` with a monitor
+    /// How to search: `auto` if nothing is said, and `dpor` with a monitor
     #[arg(long, value_parser = engine())]
     engine: Option<Engine>,
     /// Run sc executions only and watch them: `store-buffers` reports that the memory model has executions that sc does not have, and which
@@ -115,6 +118,10 @@ pub(crate) struct CheckFlags {
     /// Find everything that is wrong instead of stopping at the first
     #[arg(long)]
     pub(crate) all_violations: bool,
+    /// What has to be covered: `behaviours`, everything that any thread can do and everything that can go wrong; `states`, every
+    /// combination of what all threads do, and every final state
+    #[arg(long, value_enum, default_value_t = CoverageFlag::Behaviours, value_name = "WHAT")]
+    pub(crate) coverage: CoverageFlag,
     /// Count the combinations of thread histories, however long it takes
     #[arg(long)]
     pub(crate) histories: bool,
@@ -140,7 +147,7 @@ pub(crate) struct CheckFlags {
 impl CheckFlags {
     /// The engine with its parameters.
     pub(crate) fn engine(&self) -> Engine {
-        let otherwise = if self.monitor.is_some() { Engine::Dpor } else { Engine::Exhaustive };
+        let otherwise = if self.monitor.is_some() { Engine::Dpor } else { Engine::Auto };
         match self.engine.unwrap_or(otherwise) {
             Engine::Icb { preemptions, .. } => {
                 Engine::Icb { preemptions: self.preemptions.unwrap_or(preemptions), traces: self.traces }
@@ -163,7 +170,7 @@ pub(crate) struct LitmusFlags {
     #[arg(long, default_value = "all", value_parser = memories())]
     pub(crate) memory: Memories,
     /// How to search
-    #[arg(long, default_value = "exhaustive", value_parser = engine())]
+    #[arg(long, default_value = "auto", value_parser = engine())]
     pub(crate) engine: Engine,
     /// Print one JSON object per file and memory model (docs/report-format.md)
     #[arg(long)]
@@ -233,6 +240,24 @@ impl SearchFlags {
 const MAX_STATES: u64 = 20_000_000;
 
 #[derive(Debug, Args)]
+pub(crate) struct OutcomesFlags {
+    /// Program files (.ut) and litmus tests (.litmus); `-` is a program on standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// The memory model
+    #[arg(long, default_value = "tso", value_parser = memories())]
+    pub(crate) memory: Memories,
+    /// How to search
+    #[arg(long, default_value = "auto", value_parser = engine())]
+    pub(crate) engine: Engine,
+    /// Set a constant of the program
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
+    pub(crate) defines: Vec<(String, i64)>,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ReplayFlags {
     /// The steps, as reports print them: 0 is a step of thread 0, 0x3 three of them, 1f flushes thread 1's oldest
     /// store, 1f2 the one at position 2 of its buffer, 2c5 is a step of thread 2 that chooses 5; joined by dots
@@ -261,6 +286,8 @@ pub(crate) enum BenchCommand {
     Sober(PapersFlags),
     /// What a check takes as a constant of the program grows, as a table and as curves
     Sizes(SizesFlags),
+    /// The benchmarks of SATCheck: the largest size of each that is verified in a given time
+    Satcheck(SatcheckFlags),
     /// The curves of the paper on lazy TSO reachability, with the times of engine lazy
     Trencher(PapersFlags),
 }
@@ -299,6 +326,22 @@ pub(crate) struct PapersFlags {
     pub(crate) max_time: Duration,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct SatcheckFlags {
+    /// Print the table in Markdown
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// The folder with the programs; if it is not given, `corpus` here or in a folder around
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Time per size and memory model: 30, 30s, 2m, 1h, 500ms
+    #[arg(long, value_name = "SECONDS", default_value = "60s", value_parser = duration)]
+    pub(crate) max_time: Duration,
+    /// How to search
+    #[arg(long, default_value = "auto", value_parser = engine())]
+    pub(crate) engine: Engine,
+}
+
 /// Bounds on a search. A search that met one is inconclusive.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits (a search that meets one is inconclusive)")]
@@ -325,6 +368,22 @@ pub(crate) enum Color {
     Auto,
     Always,
     Never,
+}
+
+/// What `--coverage` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CoverageFlag {
+    Behaviours,
+    States,
+}
+
+impl From<CoverageFlag> for Coverage {
+    fn from(flag: CoverageFlag) -> Coverage {
+        match flag {
+            CoverageFlag::Behaviours => Coverage::Behaviours,
+            CoverageFlag::States => Coverage::States,
+        }
+    }
 }
 
 /// One memory model or all of them.

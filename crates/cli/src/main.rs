@@ -11,6 +11,7 @@ mod flags;
 mod input;
 mod litmus;
 mod outcome;
+mod outcomes;
 mod outputs;
 mod replay;
 mod robust;
@@ -45,11 +46,13 @@ fn run(command: Command, terminal: &Terminal) -> anyhow::Result<Outcome> {
         Command::Litmus(flags) => litmus::run(&flags, terminal),
         Command::Robust(flags) => robust::robust(&flags, terminal),
         Command::Fences(flags) => robust::fences(&flags, terminal),
+        Command::Outcomes(flags) => outcomes::run(&flags, terminal),
         Command::Replay(flags) => replay::run(&flags, terminal),
         Command::Bench(BenchCommand::Papers(flags)) => bench::papers(&flags, terminal),
         Command::Bench(BenchCommand::Sober(flags)) => bench::sober(&flags, terminal),
         Command::Bench(BenchCommand::Sizes(flags)) => bench::sizes(&flags, terminal),
         Command::Bench(BenchCommand::Trencher(flags)) => bench::lazy::curves(&flags, terminal),
+        Command::Bench(BenchCommand::Satcheck(flags)) => bench::satcheck(&flags, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Flags::command(), "unthread", &mut script);

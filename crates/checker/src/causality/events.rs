@@ -36,7 +36,7 @@ impl Causality {
         {
             self.problem.clause([!same, before]);
         }
-        commits.issue(&mut self.problem, &event.operation, issue);
+        commits.issue(&mut self.problem, &event.operation, issue, None);
         let mut added = Event {
             thread,
             operation: event.operation.clone(),

@@ -19,6 +19,7 @@ mod prediction;
 mod reads;
 
 pub use goals::{Goals, Parting, RaceGoal};
+pub(crate) use order::Commits;
 pub use prediction::{Predicted, PredictedStep, Prediction};
 
 use crate::execution::{MemoryModel, Operation, ThreadKey};

@@ -11,39 +11,50 @@
 
 use crate::execution::{MemoryModel, Operation};
 use crate::program::{Loc, Ordering};
-use crate::solver::{Node, Problem};
+use crate::solver::{Lit, Node, Problem};
 use std::collections::BTreeMap;
 
 /// The commits of one thread so far, and the chains that they are in.
-pub(super) struct Commits {
+pub(crate) struct Commits {
     memory: MemoryModel,
     /// Under TSO one chain, under PSO one per location.
     chains: BTreeMap<Option<Loc>, u32>,
     latest: BTreeMap<Option<Loc>, Node>,
     /// The latest commits when the last barrier was passed.
     barrier: Vec<Node>,
+    /// That it was passed, where that is not a matter of course.
+    because: Option<Lit>,
     /// Locations committed to since then.
     since_barrier: Vec<Loc>,
 }
 
 impl Commits {
-    pub(super) fn new(memory: MemoryModel) -> Commits {
-        Commits { memory, chains: BTreeMap::new(), latest: BTreeMap::new(), barrier: vec![], since_barrier: vec![] }
+    pub(crate) fn new(memory: MemoryModel) -> Commits {
+        Commits {
+            memory,
+            chains: BTreeMap::new(),
+            latest: BTreeMap::new(),
+            barrier: vec![],
+            because: None,
+            since_barrier: vec![],
+        }
     }
 
     /// Rules 1 to 3 for an operation whose issue is this node, before its own commit if it has one.
-    pub(super) fn issue(&mut self, problem: &mut Problem, operation: &Operation, issue: Node) {
+    /// Orders across a barrier hold because of a literal, if one is given.
+    pub(crate) fn issue(&mut self, problem: &mut Problem, operation: &Operation, issue: Node, because: Option<Lit>) {
         if drains(operation) {
             problem.edges.extend(self.latest.values().map(|&commit| (commit, issue)));
         }
         if self.memory == MemoryModel::Pso && is_barrier(operation) {
             self.barrier = self.latest.values().copied().collect();
+            self.because = because;
             self.since_barrier.clear();
         }
     }
 
     /// Rules 1 and 2 for the commit of a buffered write. Gives the commit's node.
-    pub(super) fn commit(&mut self, problem: &mut Problem, issue: Node, loc: Loc) -> Node {
+    pub(crate) fn commit(&mut self, problem: &mut Problem, issue: Node, loc: Loc) -> Node {
         let key = (self.memory == MemoryModel::Pso).then_some(loc);
         let chain = *self.chains.entry(key).or_insert_with(|| problem.chain());
         let (active, hint) = (problem.nodes[issue as usize].active.clone(), problem.nodes[issue as usize].hint);
@@ -51,7 +62,11 @@ impl Commits {
         problem.edges.push((issue, commit));
         if !self.since_barrier.contains(&loc) {
             self.since_barrier.push(loc);
-            problem.edges.extend(self.barrier.iter().map(|&earlier| (earlier, commit)));
+            let across = self.barrier.iter().map(|&earlier| (earlier, commit));
+            match self.because {
+                None => problem.edges.extend(across),
+                Some(lit) => problem.conditional.extend(across.map(|(earlier, commit)| (lit, earlier, commit))),
+            }
         }
         self.latest.insert(key, commit);
         commit

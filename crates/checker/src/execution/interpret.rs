@@ -3,7 +3,7 @@
 //! Invariant: an [`IrThread`] is at a visible instruction (or has failed or stopped), and all registers that are dead there are 0.
 
 use super::spin::{Spin, may_go_on_for_ever, spinning_loops};
-use super::{Failure, FailureKind, Operation, Subject, ThreadKey};
+use super::{Failure, FailureKind, Laps, Operation, Subject, ThreadKey};
 use crate::program::{
     Access, DivisionByZero, Expr, Indexed, Instr, Liveness, Loc, LockKind, Loop, Pc, Place, Program, Reg, Routine, Span,
 };
@@ -143,6 +143,15 @@ impl<'p> Interpreter<'p> {
         let mut passed = Vec::new();
         self.advance(&mut thread.clone(), result, |pc| passed.push(pc));
         passed
+    }
+
+    /// As [`Subject::resume`], counting laps.
+    pub(crate) fn resume_counting(&self, thread: &mut IrThread, result: i64, laps: &mut Laps) {
+        let (routine, mut from) = (self.routine(thread), thread.pc);
+        self.advance(thread, result, |pc| {
+            laps.moved(routine, from, pc);
+            from = pc;
+        });
     }
 
     /// Runs local instructions until the next visible one, then clears what is dead.

@@ -5,6 +5,7 @@
 
 mod buffer;
 mod interpret;
+mod laps;
 mod machine;
 mod memory;
 mod operation;
@@ -15,6 +16,7 @@ mod subject;
 
 pub use buffer::{Buffer, Entry};
 pub use interpret::{Interpreter, IrThread};
+pub use laps::Laps;
 pub use machine::{Machine, Performed};
 pub use memory::{Buffers, Forwarding, MemoryModel, Rules};
 pub use operation::{Failure, FailureKind, Operation};

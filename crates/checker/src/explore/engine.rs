@@ -6,8 +6,12 @@ use std::{fmt, str::FromStr};
 /// How to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
+    /// Whichever of the others is best for the program.
+    Auto,
     /// Every reachable state of the machine, once: slow, and obviously right.
     Exhaustive,
+    /// Maximal causality over everything seen so far: executions that show a thread doing something new.
+    Cumulative,
     /// Maximal causality reduction: one execution per combination of thread histories.
     Mcr,
     /// Optimal dynamic partial order reduction: one execution per trace.
@@ -37,8 +41,10 @@ pub enum Engine {
 
 impl Engine {
     /// All of them, with the parameters that they have if nobody says.
-    pub const ALL: [Engine; 7] = [
+    pub const ALL: [Engine; 9] = [
+        Engine::Auto,
         Engine::Exhaustive,
+        Engine::Cumulative,
         Engine::Mcr,
         Engine::Dpor,
         Engine::Lazy,
@@ -50,7 +56,9 @@ impl Engine {
     /// The name that flags and reports use.
     pub fn name(self) -> &'static str {
         match self {
+            Engine::Auto => "auto",
             Engine::Exhaustive => "exhaustive",
+            Engine::Cumulative => "cumulative",
             Engine::Mcr => "mcr",
             Engine::Dpor => "dpor",
             Engine::Lazy => "lazy",
@@ -62,15 +70,15 @@ impl Engine {
 
     /// Whether the engine looks at every state, or at every state of the executions that it runs.
     pub(super) fn sees_states(self) -> bool {
-        !matches!(self, Engine::Mcr | Engine::Dpor | Engine::Icb { traces: true, .. })
+        !matches!(self, Engine::Cumulative | Engine::Mcr | Engine::Dpor | Engine::Icb { traces: true, .. })
     }
 
     /// The options as the engine understands them. The bound on store buffers keeps a search of states finite; an engine that
     /// runs executions to their end has no use for it, beyond what a schedule can write down.
     pub(super) fn adapt(self, options: &Options) -> Options {
         let mut options = options.clone();
-        if !matches!(self, Engine::Exhaustive | Engine::Icb { .. } | Engine::Lazy) {
-            options.rules.max_buffer = u8::MAX.into();
+        if !matches!(self, Engine::Auto | Engine::Exhaustive | Engine::Icb { .. } | Engine::Lazy) {
+            options.rules = options.rules.unbounded();
         }
         options
     }
@@ -83,7 +91,9 @@ impl Engine {
     /// In a sentence.
     pub fn describe(self) -> &'static str {
         match self {
+            Engine::Auto => "a search of states while they are few, then one that learns from executions",
             Engine::Exhaustive => "every reachable state, once",
+            Engine::Cumulative => "maximal causality over all executions at once: only those that show something new",
             Engine::Mcr => "maximal causality reduction: one execution per combination of thread histories",
             Engine::Dpor => "optimal partial order reduction: one execution per trace",
             Engine::Lazy => {

@@ -2,6 +2,8 @@
 //!
 //! Engines know nothing of clocks, files or terminals. A [`Watch`] is asked now and then whether to go on.
 
+pub mod auto;
+pub mod cumulative;
 mod data_races;
 pub mod dpor;
 mod endless;
@@ -63,12 +65,26 @@ pub struct Options {
     pub all_violations: bool,
     /// Count combinations of thread histories, however long it takes. Otherwise they are counted where it is cheap.
     pub count_histories: bool,
+    /// What has to be covered, for engines that can choose.
+    pub coverage: Coverage,
     /// How many workers explore, for engines that can use several.
     pub jobs: usize,
     /// Bounds.
     pub limits: Limits,
     /// How many sources of a read the solver knows before it needs more. Tests make them few: generated programs are small.
     pub first_sources: usize,
+}
+
+/// What has to be covered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coverage {
+    /// Everything that any thread can do, and everything that can go wrong.
+    #[default]
+    Behaviours,
+    /// As `Behaviours`, and every final state.
+    FinalStates,
+    /// As `FinalStates`, and every combination of what all threads do.
+    States,
 }
 
 /// Bounds on a search. A search that met one has not verified anything.
@@ -153,6 +169,7 @@ impl Options {
             monitor: None,
             all_violations: false,
             count_histories: false,
+            coverage: Coverage::default(),
             jobs: 1,
             limits,
             first_sources: 4,
@@ -177,7 +194,9 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
 
 fn search(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
     match options.engine {
+        Engine::Auto => auto::check(subject, options, watch),
         Engine::Exhaustive => exhaustive::check(subject, options, watch),
+        Engine::Cumulative => cumulative::check(subject, options, watch),
         Engine::Mcr => mcr::check(subject, options, watch),
         Engine::Dpor => dpor::check(subject, options, watch),
         Engine::Lazy => robustness::lazy::check(subject.program(), options, watch),

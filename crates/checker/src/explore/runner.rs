@@ -12,6 +12,9 @@ use crate::trace::{Run, RunEvent, RunThread};
 const FIRST_TURN: u32 = 18;
 const TURN: u32 = 11;
 
+/// The same for a thread that is about to do something new, and may go on doing new things.
+const LONG_TURN: u32 = 2_000;
+
 /// An execution under way.
 pub(super) struct Runner<'a, 'j> {
     subject: &'a Interpreter<'a>,
@@ -95,6 +98,15 @@ impl<'a, 'j> Runner<'a, 'j> {
     /// prediction it is the one that has seen something new.
     pub(super) fn finish(&mut self, most: u64) -> Option<Stuck> {
         let longest = if self.steps.is_empty() { FIRST_TURN } else { TURN };
+        self.go_on(longest, most)
+    }
+
+    /// As [`Runner::finish`], but threads go on for longer.
+    pub(super) fn finish_in_long_turns(&mut self, most: u64) -> Option<Stuck> {
+        self.go_on(LONG_TURN, most)
+    }
+
+    fn go_on(&mut self, longest: u32, most: u64) -> Option<Stuck> {
         let (mut current, mut turn) = (self.steps.last().map_or(0, |step| step.thread.index()), 0);
         while (self.steps.len() as u64) < most {
             let n_threads = self.state.threads.len();

@@ -18,7 +18,8 @@ pub use verify::verify;
 
 use batsat::{BasicSolver, SolverInterface, Theory, TheoryArg, lbool};
 use demand::{OpenChoice, Overlaps};
-use order::{Explanation, Order};
+use order::Explanation;
+pub(crate) use order::Order;
 
 /// Answers questions about one problem.
 pub struct Solver<'p> {

@@ -17,10 +17,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Literals that cannot all be true.
-pub(super) type Explanation = Vec<Lit>;
+pub(crate) type Explanation = Vec<Lit>;
 
 /// A reusable checker for one problem.
-pub(super) struct Order<'p> {
+pub(crate) struct Order<'p> {
     problem: &'p Problem,
     /// For each cell and chain, the writes there by place.
     writes: Vec<Vec<Vec<WriteId>>>,
@@ -43,7 +43,7 @@ pub(super) struct Order<'p> {
     /// How many edges there were when the clocks were made.
     n_clocked: u32,
     /// The order found last.
-    pub(super) found: Vec<Node>,
+    pub(crate) found: Vec<Node>,
 }
 
 struct Edge {
@@ -64,7 +64,7 @@ fn mark(split: u32) -> Lit {
 }
 
 impl<'p> Order<'p> {
-    pub(super) fn new(problem: &'p Problem) -> Order<'p> {
+    pub(crate) fn new(problem: &'p Problem) -> Order<'p> {
         let n_cells = problem.writes.iter().map(|write| write.cell + 1).max().unwrap_or(0) as usize;
         let n_cells = n_cells.max(problem.reads.iter().map(|read| read.cell as usize + 1).max().unwrap_or(0));
         let mut writes: Vec<Vec<Vec<WriteId>>> = vec![vec![]; n_cells];
@@ -120,7 +120,7 @@ impl<'p> Order<'p> {
     }
 
     /// Whether the true literals can hold together. If so, finds an order.
-    pub(super) fn check(&mut self, true_literals: impl Iterator<Item = Lit>) -> Result<(), Explanation> {
+    pub(crate) fn check(&mut self, true_literals: impl Iterator<Item = Lit>) -> Result<(), Explanation> {
         self.load(true_literals);
         let result = self.search();
         for edge in self.edges.drain(..) {

@@ -2,7 +2,7 @@
 //!
 //! Bouajjani, Calin, Derevenetc and Meyer, Lazy TSO reachability, FASE 2015. The figures are curves; numbers are given in the text only.
 
-use super::{markdown, plain, programs_in};
+use super::{markdown, plain, programs};
 use crate::flags::PapersFlags;
 use crate::outcome::Outcome;
 use crate::terminal::Terminal;
@@ -48,7 +48,7 @@ const CURVES: &[Curve] = &[
 
 /// Prints the curves, one after the other.
 pub(crate) fn curves(flags: &PapersFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
-    let folder = programs_in(flags, "lazy")?;
+    let folder = programs(flags.corpus.as_deref(), "lazy")?;
     for curve in CURVES {
         let mut rows = vec![["N", "published", "ours", "states", "seconds"].map(str::to_string).to_vec()];
         for &size in curve.sizes {

@@ -3,7 +3,7 @@
 use crate::watch::Stopwatch;
 use anyhow::{Context, anyhow};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use unthread_checker::execution::MemoryModel;
@@ -60,7 +60,7 @@ impl Meter {
         if let Some(&count) = self.known.get(&key) {
             return Ok(count);
         }
-        let program = self.program(name, defines)?;
+        let program = read_program(&self.folder, name, defines)?;
         let mut options = Options { engine: Engine::Mcr, all_violations: !first_error, ..Options::new(memory) };
         options.rules.max_buffer = MAX_BUFFER;
         let stopwatch = Stopwatch::start(format!("{name}: {memory}"), Some(self.max_time), None);
@@ -74,19 +74,20 @@ impl Meter {
 
     /// Checks a program once, and says how many seconds it took.
     pub(super) fn run(&self, name: &str, defines: &[(&str, i64)], options: &Options) -> anyhow::Result<(Report, f64)> {
-        let program = self.program(name, defines)?;
+        let program = read_program(&self.folder, name, defines)?;
         let stopwatch = Stopwatch::start(name.to_string(), Some(self.max_time), None);
         let report = explore::check(&program, options, &stopwatch);
         Ok((report, stopwatch.stop()))
     }
+}
 
-    fn program(&self, name: &str, defines: &[(&str, i64)]) -> anyhow::Result<Program> {
-        let file = self.folder.join(name).with_extension("ut");
-        let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let source = Arc::new(Source::new(file.display().to_string(), text));
-        let defines = defines.iter().map(|&(name, value)| (name.to_string(), value)).collect();
-        ut::parse(source.clone(), &defines).map_err(|mistakes| anyhow!(diagnostics(&source, &mistakes, Style::PLAIN)))
-    }
+/// A program of a folder, with these constants.
+pub(super) fn read_program(folder: &Path, name: &str, defines: &[(&str, i64)]) -> anyhow::Result<Program> {
+    let file = folder.join(name).with_extension("ut");
+    let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let source = Arc::new(Source::new(file.display().to_string(), text));
+    let defines = defines.iter().map(|&(name, value)| (name.to_string(), value)).collect();
+    ut::parse(source.clone(), &defines).map_err(|mistakes| anyhow!(diagnostics(&source, &mistakes, Style::PLAIN)))
 }
 
 fn end(report: &Report) -> anyhow::Result<End> {

@@ -3,19 +3,20 @@
 pub(crate) mod lazy;
 mod measure;
 mod papers;
+mod satcheck;
 mod sizes;
 mod sober;
 
 pub(crate) use sizes::sizes;
 
-use crate::flags::PapersFlags;
+use crate::flags::{PapersFlags, SatcheckFlags};
 use crate::outcome::Outcome;
 use crate::terminal::Terminal;
 use crate::watch::interrupted;
 use anyhow::bail;
 use measure::{Count, Meter};
 use papers::{Measure, TABLES, Table};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use unthread_checker::execution::MemoryModel;
 
 const SIGNS: &str = "Signs: * not finished in an hour, ! everything covered and no error found, ⊖ the tool failed, OOM out of memory, \
@@ -23,7 +24,7 @@ const SIGNS: &str = "Signs: * not finished in an hour, ! everything covered and 
 
 /// Prints the tables of the founding papers, one after the other.
 pub(crate) fn papers(flags: &PapersFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
-    let mut meter = Meter::new(programs_in(flags, "papers")?, flags.max_time);
+    let mut meter = Meter::new(programs(flags.corpus.as_deref(), "papers")?, flags.max_time);
     for table in TABLES {
         let rows = rows(table, &mut meter)?;
         let text = if flags.markdown { markdown(&rows) } else { plain(&rows) };
@@ -39,7 +40,7 @@ pub(crate) fn papers(flags: &PapersFlags, terminal: &Terminal) -> anyhow::Result
 
 /// Prints the table of the paper on store buffer safety.
 pub(crate) fn sober(flags: &PapersFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
-    let meter = Meter::new(programs_in(flags, "papers")?, flags.max_time);
+    let meter = Meter::new(programs(flags.corpus.as_deref(), "papers")?, flags.max_time);
     let sober::Outcome { rows, watched, unwatched } = sober::measure(&meter)?;
     let text = if flags.markdown { markdown(&rows) } else { plain(&rows) };
     let heading = if flags.markdown { "### " } else { "" };
@@ -51,14 +52,25 @@ pub(crate) fn sober(flags: &PapersFlags, terminal: &Terminal) -> anyhow::Result<
     Ok(Outcome::Verified)
 }
 
+/// Prints the largest sizes of SATCheck's benchmarks.
+pub(crate) fn satcheck(flags: &SatcheckFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
+    let folder = programs(flags.corpus.as_deref(), "satcheck")?;
+    let rows = satcheck::rows(&folder, flags)?;
+    let (heading, text) = if flags.markdown { ("### ", markdown(&rows)) } else { ("", plain(&rows)) };
+    let seconds = flags.max_time.as_secs_f64();
+    let title = format!("The largest size that is verified in {seconds} s");
+    terminal.print(&format!("{heading}{title}\n{}\n\n{text}", satcheck::SOURCE))?;
+    Ok(if interrupted() { Outcome::Inconclusive } else { Outcome::Verified })
+}
+
 /// A folder of programs: in the corpus that was named, or that stands in this folder or one around it.
-fn programs_in(flags: &PapersFlags, name: &str) -> anyhow::Result<PathBuf> {
-    let inside = |corpus: PathBuf| corpus.join("programs").join(name);
-    if let Some(corpus) = &flags.corpus {
-        return Ok(inside(corpus.clone()));
+fn programs(corpus: Option<&Path>, name: &str) -> anyhow::Result<PathBuf> {
+    let inside = |corpus: &Path| corpus.join("programs").join(name);
+    if let Some(corpus) = corpus {
+        return Ok(inside(corpus));
     }
     let here = std::env::current_dir()?;
-    let found = here.ancestors().map(|folder| inside(folder.join("corpus"))).find(|folder| folder.is_dir());
+    let found = here.ancestors().map(|folder| inside(&folder.join("corpus"))).find(|folder| folder.is_dir());
     match found {
         Some(folder) => Ok(folder),
         None => bail!("there is no corpus/programs/{name} here or in a folder around; say where with --corpus"),

@@ -1,0 +1,302 @@
+//! The book: everything known of a program, as a graph and as a formula at the same time.
+//!
+//! *Graph.* A node is a thread at an operation, in a local state; an edge is a way of performing it. All values that lead on to the same local state (and
+//! leave the same behind) are one edge. Local states that are met again are the same node, so independent choices add up instead of multiplying.
+//! An edge is *known* when what it leads to is in the book; the others are what is still to be looked for.
+//!
+//! *Formula.* A literal per node ("the thread gets here") and per edge ("it goes on this way"); clauses make the edges taken by a thread a path. A path
+//! may stop anywhere. An edge that depends on a value needs a *source*, a write of that value, and the ordering (`ordering.rs`) decides
+//! which sources are possible together. The book only grows, so nothing that a solver has learnt about it is ever wrong later: a list that may grow ends in a literal that stands for
+//! "something that is not listed", and every question assumes that those are false.
+
+use super::effect::{Cell, Held, Test, Waiters};
+use crate::execution::{Interpreter, IrThread, Laps, MemoryModel, Operation, Subject, ThreadKey};
+use crate::program::Loc;
+use batsat::{Lit, Var};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+
+pub(super) type NodeId = u32;
+pub(super) type EdgeId = u32;
+pub(super) type WriteId = u32;
+pub(super) type AccessId = u32;
+
+/// Everything known.
+pub(super) struct Book<'a> {
+    pub(super) subject: &'a Interpreter<'a>,
+    pub(super) memory: MemoryModel,
+    pub(super) waiters: Waiters,
+    /// Whether the program frees anything.
+    pub(super) frees: bool,
+    /// How many sources a list names at first.
+    pub(super) first_sources: usize,
+    pub(super) nodes: Vec<Node>,
+    pub(super) by_state: FxHashMap<LocalState, NodeId>,
+    pub(super) threads: Vec<Thread>,
+    /// How many of them run from the start.
+    pub(super) n_initial: usize,
+    pub(super) edges: Vec<Edge>,
+    pub(super) writes: Vec<Write>,
+    pub(super) accesses: Vec<Access>,
+    pub(super) cells: Vec<CellInfo>,
+    pub(super) cell_numbers: FxHashMap<Cell, u32>,
+    pub(super) lists: Vec<List>,
+    pub(super) sources: Vec<Source>,
+    pub(super) source_numbers: FxHashMap<(AccessId, Option<WriteId>), u32>,
+    /// Edges that lead to what is not in the book.
+    pub(super) unknown: BTreeSet<EdgeId>,
+    /// Edges that may have become known.
+    pub(super) unsettled: Vec<EdgeId>,
+    /// The literals of the meanings that say when a commit comes.
+    pub(super) late_literals: FxHashMap<Meaning, Lit>,
+    pub(super) formula: Formula,
+}
+
+/// Variables and clauses that the core has not been told of, and what variables mean.
+#[derive(Default)]
+pub(super) struct Formula {
+    pub(super) meanings: Vec<Meaning>,
+    pub(super) clauses: Vec<Vec<Lit>>,
+    /// What is better tried true first.
+    pub(super) preferred: FxHashSet<u32>,
+}
+
+/// What a variable means to the ordering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Meaning {
+    /// Nothing.
+    Other,
+    /// "This read sees this write."
+    Source(u32),
+    /// "There is something in this list that it does not say."
+    More(u32),
+    /// "All is over": everything that happens has happened, and every write is in memory.
+    Over,
+    /// "The commit of this write comes after everything else has been issued."
+    Late(WriteId),
+    /// "The commit of this write comes after the block was freed by this edge."
+    AfterFree(WriteId, EdgeId),
+}
+
+/// What a thread's future depends on, apart from what it is given.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LocalState {
+    pub(super) thread: IrThread,
+    pub(super) laps: Laps,
+    pub(super) held: Held,
+}
+
+/// A thread at an operation.
+pub(super) struct Node {
+    pub(super) thread: u32,
+    pub(super) state: LocalState,
+    pub(super) operation: Operation,
+    /// Present once the node is in the book.
+    pub(super) entry: Option<Entry>,
+    /// Edges to here.
+    pub(super) incoming: Vec<EdgeId>,
+    /// A run ended or failed here.
+    pub(super) seen_last: bool,
+    /// The length of the longest way to here: smaller for everything that can come before.
+    pub(super) depth: u32,
+    /// When it was first performed, in its run.
+    pub(super) hint: u32,
+}
+
+/// What is written of a node.
+pub(super) struct Entry {
+    pub(super) reached: Lit,
+    /// The list of edges to here has more.
+    pub(super) more: Lit,
+    pub(super) edges: Vec<EdgeId>,
+    /// "One of the edges so far is taken."
+    pub(super) ladder: Option<Lit>,
+    pub(super) decisive: Option<AccessId>,
+    /// What must hold, unless the operation fails.
+    pub(super) guards: Vec<Lit>,
+    /// For a thread that waits for a change: literals that say that something which the operation itself does not read has changed.
+    pub(super) changes: Vec<Lit>,
+    pub(super) awaiting: Vec<(Loc, i64)>,
+}
+
+/// A way of performing an operation.
+pub(super) struct Edge {
+    pub(super) node: NodeId,
+    pub(super) lit: Lit,
+    pub(super) key: EdgeKey,
+    /// The list of sources that it needs, if it depends on a value.
+    pub(super) list: Option<u32>,
+    pub(super) writes: Vec<WriteId>,
+    pub(super) known: bool,
+    /// A run took it.
+    pub(super) taken: bool,
+}
+
+/// What tells the edges of a node apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct EdgeKey {
+    /// Nothing after an end or a failure.
+    pub(super) target: Option<NodeId>,
+    pub(super) child: Option<NodeId>,
+    pub(super) result: Option<i64>,
+    pub(super) writes: Vec<(Cell, i64)>,
+    pub(super) wakes: Option<ThreadKey>,
+    pub(super) fails: bool,
+    /// The operation itself reads nothing that has changed.
+    pub(super) unchanged: bool,
+}
+
+pub(super) struct Write {
+    pub(super) edge: EdgeId,
+    pub(super) cell: u32,
+    pub(super) value: i64,
+}
+
+/// A look at a cell, by an operation or, without a node, when all is over.
+pub(super) struct Access {
+    pub(super) node: Option<NodeId>,
+    pub(super) cell: u32,
+    /// If the value decides how the operation is performed: the edges of each value.
+    pub(super) decides: bool,
+    pub(super) edges: FxHashMap<i64, Vec<EdgeId>>,
+}
+
+/// "This access sees this write", or the initial value.
+#[derive(Clone, Copy)]
+pub(super) struct Source {
+    pub(super) lit: Lit,
+    pub(super) access: AccessId,
+    pub(super) write: Option<WriteId>,
+}
+
+/// A literal that needs one of several sources.
+pub(super) struct List {
+    pub(super) access: AccessId,
+    pub(super) values: Wanted,
+    pub(super) members: FxHashSet<Option<WriteId>>,
+    pub(super) more: Lit,
+}
+
+/// The values that a list is about.
+pub(super) enum Wanted {
+    These(Vec<i64>),
+    Those(Test),
+}
+
+pub(super) struct CellInfo {
+    pub(super) cell: Cell,
+    pub(super) initial: i64,
+    pub(super) accesses: Vec<AccessId>,
+    /// The writes of each value, values in the order in which they were met.
+    pub(super) values: Vec<(i64, Vec<WriteId>)>,
+}
+
+pub(super) struct Thread {
+    pub(super) key: ThreadKey,
+    pub(super) roots: Vec<NodeId>,
+}
+
+impl Formula {
+    pub(super) fn var(&mut self, meaning: Meaning) -> Lit {
+        self.meanings.push(meaning);
+        Lit::new(Var::unsafe_from_idx(self.meanings.len() as u32 - 1), true)
+    }
+
+    pub(super) fn preferred_var(&mut self) -> Lit {
+        self.preferred.insert(self.meanings.len() as u32);
+        self.var(Meaning::Other)
+    }
+
+    pub(super) fn clause(&mut self, literals: impl Into<Vec<Lit>>) {
+        self.clauses.push(literals.into());
+    }
+}
+
+impl<'a> Book<'a> {
+    pub(super) fn new(subject: &'a Interpreter<'a>, memory: MemoryModel, first_sources: usize) -> Book<'a> {
+        let code = subject.program().routines.iter().flat_map(|routine| &routine.code);
+        let frees = code.into_iter().any(|instr| matches!(instr, crate::program::Instr::Free { .. }));
+        let mut book = Book {
+            subject,
+            memory,
+            waiters: Waiters::default(),
+            frees,
+            first_sources,
+            nodes: vec![],
+            by_state: FxHashMap::default(),
+            threads: vec![],
+            n_initial: subject.initial().len(),
+            edges: vec![],
+            writes: vec![],
+            accesses: vec![],
+            cells: vec![],
+            cell_numbers: FxHashMap::default(),
+            lists: vec![],
+            sources: vec![],
+            source_numbers: FxHashMap::default(),
+            unknown: BTreeSet::new(),
+            unsettled: vec![],
+            late_literals: FxHashMap::default(),
+            formula: Formula::default(),
+        };
+        for (key, thread) in subject.initial() {
+            let number = book.thread(key);
+            let state = LocalState { thread, laps: Laps::default(), held: vec![] };
+            let root = book.node(number, state);
+            book.threads[number as usize].roots.push(root);
+        }
+        for thread in 0..book.threads.len() {
+            let root = book.threads[thread].roots[0];
+            book.enter(root);
+        }
+        book.settle();
+        book
+    }
+
+    /// The number of a thread.
+    pub(super) fn thread(&mut self, key: ThreadKey) -> u32 {
+        if let Some(number) = self.threads.iter().position(|thread| thread.key == key) {
+            return number as u32;
+        }
+        self.threads.push(Thread { key, roots: vec![] });
+        self.guard_joins_of_all(key);
+        self.threads.len() as u32 - 1
+    }
+
+    pub(super) fn node(&mut self, thread: u32, state: LocalState) -> NodeId {
+        if let Some(&node) = self.by_state.get(&state) {
+            return node;
+        }
+        let node = self.nodes.len() as NodeId;
+        let operation = self.subject.operation(&state.thread);
+        self.by_state.insert(state.clone(), node);
+        let (entry, incoming, seen_last) = (None, vec![], false);
+        self.nodes.push(Node { thread, state, operation, entry, incoming, seen_last, depth: 0, hint: u32::MAX });
+        node
+    }
+
+    pub(super) fn entry(&self, node: NodeId) -> &Entry {
+        self.nodes[node as usize].entry.as_ref().expect("the node is in the book")
+    }
+
+    pub(super) fn entry_mut(&mut self, node: NodeId) -> &mut Entry {
+        self.nodes[node as usize].entry.as_mut().expect("the node is in the book")
+    }
+
+    pub(super) fn cell(&mut self, cell: Cell) -> u32 {
+        if let Some(&number) = self.cell_numbers.get(&cell) {
+            return number;
+        }
+        let initial = match cell {
+            Cell::Memory(loc) => {
+                let cells = &self.subject.program().cells;
+                loc.as_global().and_then(|index| cells.get(index)).map_or(0, |cell| cell.initial)
+            }
+            Cell::Thread(key) if self.subject.initial().iter().any(|thread| thread.0 == key) => super::effect::RUNNING,
+            _ => 0,
+        };
+        self.cells.push(CellInfo { cell, initial, accesses: vec![], values: vec![(initial, vec![])] });
+        self.cell_numbers.insert(cell, self.cells.len() as u32 - 1);
+        self.cells.len() as u32 - 1
+    }
+}

@@ -1,0 +1,193 @@
+//! Engine `cumulative`: maximal causality over everything seen so far.
+//!
+//! One book (`book.rs`) holds what all runs have shown: per thread a graph of local states, and a formula whose solutions are the executions inside of that graph. The
+//! engine asks for one that leaves the graph, runs it to its end, and enters what it saw. When there is none left, everything that any thread can do is in the book.
+//!
+//! *Completeness.* Take any execution, and its first step (in its own order) by an edge that is not known. Everything before it is inside the graph
+//! and sees writes that are in the book, so the steps up to it solve the formula and take an unknown edge. If no solution does, there is no such step.
+//!
+//! *Verdicts.* What a single thread does wrong is seen when its edge is taken. What concerns several (deadlocks, data races, final values) are further
+//! questions about the finished book (`over.rs`, `races.rs`), and so is the enumeration of all combinations of histories (`states.rs`).
+
+mod book;
+mod effect;
+mod learn;
+mod ordering;
+mod over;
+mod prediction;
+mod races;
+mod solve;
+mod sources;
+mod states;
+
+use super::histories::Combination;
+use super::judge::Judge;
+use super::runner::Runner;
+use super::{Coverage, During, Engine, Options, Progress, Stage, Watch};
+use crate::causality::Prediction;
+use crate::execution::{Interpreter, Machine, Stuck};
+use crate::report::{FinalState, Report, SolverStatistics, Statistics, StopReason};
+use book::Book;
+use solve::{Core, Solution};
+use std::collections::BTreeSet;
+
+/// The outcome of questions: all were answered, or a reason to stop.
+type Verdict = Result<(), StopReason>;
+
+/// No execution of an IR program that ends is longer, unless the user says so.
+const MOST_EVENTS: u64 = 100_000;
+
+/// Explores and reports.
+pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
+    let mut search = Search::new(subject, options, watch);
+    let stop = search.everything().err().unwrap_or(StopReason::Exhausted);
+    search.report(stop)
+}
+
+/// Every combination of thread histories, or why not everything could be explored.
+pub fn histories(subject: &Interpreter<'_>, options: &Options) -> Result<BTreeSet<Combination>, StopReason> {
+    let options = Options { all_violations: true, ..options.clone() };
+    let mut search = Search::new(subject, &options, &super::Unwatched);
+    search.execute(&Prediction(vec![]))?;
+    search.explore()?;
+    search.close();
+    let ends = search.book.ends();
+    let mut found = BTreeSet::new();
+    let mut repeated = false;
+    search.enumerate(&ends, |combination| repeated |= !found.insert(combination))?;
+    if repeated { Err(StopReason::Failed("a combination was enumerated twice".to_string())) } else { Ok(found) }
+}
+
+struct Search<'a, 'o> {
+    subject: &'a Interpreter<'a>,
+    options: &'o Options,
+    watch: &'o dyn Watch,
+    machine: Machine<'a, Interpreter<'a>>,
+    judge: Judge<'a>,
+    book: Book<'a>,
+    core: Core,
+    final_states: BTreeSet<FinalState>,
+    statistics: Statistics,
+    queries: u64,
+}
+
+impl<'a, 'o> Search<'a, 'o> {
+    fn new(subject: &'a Interpreter<'a>, options: &'o Options, watch: &'o dyn Watch) -> Search<'a, 'o> {
+        Search {
+            subject,
+            options,
+            watch,
+            machine: Machine::new(subject, options.rules),
+            judge: Judge::new(subject, options.rules),
+            book: Book::new(subject, options.memory, options.first_sources),
+            core: Core::new(),
+            final_states: BTreeSet::new(),
+            statistics: Statistics::default(),
+            queries: 0,
+        }
+    }
+
+    fn everything(&mut self) -> Result<(), StopReason> {
+        self.execute(&Prediction(vec![]))?;
+        self.explore()?;
+        self.close();
+        self.ask_for_races()?;
+        self.ask_for_late_commits()?;
+        let ends = self.book.ends();
+        self.ask_for_deadlocks(&ends)?;
+        self.ask_for_final_states(&ends, self.options.coverage != Coverage::Behaviours)?;
+        if self.options.coverage == Coverage::States {
+            let mut n = 0;
+            self.enumerate(&ends, |_| n += 1)?;
+            self.statistics.histories = Some(n);
+        }
+        Ok(())
+    }
+
+    /// Everything is known: what is not in the book cannot happen.
+    fn close(&mut self) {
+        for &edge in &self.book.unknown {
+            self.book.formula.clauses.push(vec![!self.book.edges[edge as usize].lit]);
+        }
+    }
+
+    fn runner(&mut self) -> Runner<'a, '_> {
+        Runner::new(self.subject, &self.machine, &mut self.judge)
+    }
+
+    /// Runs until everything is known.
+    fn explore(&mut self) -> Result<(), StopReason> {
+        while !self.book.unknown.is_empty() {
+            let goal = self.book.formula.var(book::Meaning::Other);
+            let unknown = self.book.unknown.iter().map(|&edge| self.book.edges[edge as usize].lit);
+            let clause: Vec<_> = [!goal].into_iter().chain(unknown).collect();
+            self.book.formula.clause(clause);
+            let Some(solution) = self.ask(&[goal])? else { return Ok(()) };
+            self.book.formula.clause([!goal]);
+            let prediction = self.book.prediction(&solution);
+            if !self.execute(&prediction)? {
+                return Err(StopReason::Failed("an execution showed nothing new".to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a prediction and on to the end, and learns from it. Says whether anything was new.
+    fn execute(&mut self, prediction: &Prediction) -> Result<bool, StopReason> {
+        let running = During::new(self.watch, Stage::Run);
+        let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+        runner.follow(prediction).map_err(StopReason::Failed)?;
+        let most = self.options.limits.events.min(MOST_EVENTS);
+        let end = runner.finish_in_long_turns(most).ok_or(StopReason::EventLimit)?;
+        runner.judge_end(&end);
+        let final_state = (end == Stuck::Finished).then(|| runner.final_state());
+        let run = runner.into_run(Some(end));
+        drop(running);
+        self.final_states.extend(final_state);
+        self.statistics.executions += 1;
+        self.statistics.steps += run.steps.len() as u64;
+        let learning = During::new(self.watch, Stage::Learn);
+        let is_new = self.book.learn(&run);
+        drop(learning);
+        self.one_violation_is_enough()?;
+        if self.statistics.executions >= self.options.limits.executions {
+            return Err(StopReason::ExecutionLimit);
+        }
+        Ok(is_new)
+    }
+
+    fn one_violation_is_enough(&self) -> Result<(), StopReason> {
+        match self.judge.has_violation() && !self.options.all_violations {
+            true => Err(StopReason::Violation),
+            false => Ok(()),
+        }
+    }
+
+    fn ask(&mut self, assumptions: &[batsat::Lit]) -> Result<Option<Solution>, StopReason> {
+        let executions = self.statistics.executions;
+        if let Some(stop) = self.watch.look(&Progress { states: 0, waiting: 0, executions }) {
+            return Err(stop);
+        }
+        self.queries += 1;
+        let _solving = During::new(self.watch, Stage::Solve);
+        let stop = || self.watch.look(&Progress { states: 0, waiting: 0, executions });
+        self.core.solve(&mut self.book, assumptions, &stop)
+    }
+
+    fn report(mut self, stop: StopReason) -> Report {
+        let (violations, observations) = self.judge.findings();
+        let (decisions, conflicts) = self.core.effort();
+        self.statistics.solver = Some(SolverStatistics { queries: self.queries, decisions, conflicts });
+        Report {
+            program: self.subject.program().name.clone(),
+            memory: self.options.memory,
+            engine: Engine::Cumulative,
+            coverage: (stop == StopReason::Exhausted).then(|| "all executions".to_string()),
+            stop,
+            violations,
+            observations,
+            final_states: self.final_states.into_iter().collect(),
+            statistics: self.statistics,
+        }
+    }
+}

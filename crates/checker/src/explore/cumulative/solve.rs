@@ -1,0 +1,108 @@
+//! The core: clauses and the ordering, for as long as a search lasts.
+
+use super::book::{Book, EdgeId, Meaning};
+use super::ordering::{Happening, Ordered};
+use crate::report::StopReason;
+use batsat::{BasicSolver, Lit, SolverInterface, lbool};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// A solver that learns what the book learns, and forgets nothing.
+pub(super) struct Core {
+    solver: BasicSolver,
+    /// Set while solving, to make it give up.
+    stopped: Rc<Cell<bool>>,
+    n_vars: usize,
+}
+
+/// A solution.
+pub(super) struct Solution {
+    is_true: Vec<bool>,
+    /// What happens, in order.
+    pub(super) order: Vec<Happening>,
+}
+
+impl Solution {
+    pub(super) fn holds(&self, lit: Lit) -> bool {
+        self.is_true[lit.var().idx() as usize] == lit.sign()
+    }
+}
+
+impl Core {
+    pub(super) fn new() -> Core {
+        let (mut solver, stopped) = (BasicSolver::default(), Rc::new(Cell::new(false)));
+        let flag = stopped.clone();
+        solver.cb_mut().set_stop(move || flag.get());
+        Core { solver, stopped, n_vars: 0 }
+    }
+
+    /// How often it guessed, and how often it guessed wrong.
+    pub(super) fn effort(&self) -> (u64, u64) {
+        (self.solver.num_decisions(), self.solver.num_conflicts())
+    }
+
+    /// Looks for a solution in which the assumptions hold. Nothing, if there is none among all executions inside of the book.
+    pub(super) fn solve(
+        &mut self,
+        book: &mut Book<'_>,
+        assumptions: &[Lit],
+        stop: &dyn Fn() -> Option<StopReason>,
+    ) -> Result<Option<Solution>, StopReason> {
+        let truth = book.formula.var(Meaning::Other);
+        book.formula.clause([truth]);
+        loop {
+            self.tell(book);
+            let lists = book.lists.iter().map(|list| !list.more);
+            let nodes = book.nodes.iter().filter_map(|node| node.entry.as_ref()).map(|entry| !entry.more);
+            let all: Vec<Lit> = assumptions.iter().copied().chain(lists).chain(nodes).collect();
+            let stopped = &self.stopped;
+            let look = || stopped.set(stopped.get() || stop().is_some());
+            let mut ordered = Ordered::new(book, truth, &look);
+            let answer = self.solver.solve_limited_th(&mut ordered, &all);
+            if answer == lbool::TRUE {
+                let is_true = self.solver.get_model().iter().map(|&value| value == lbool::TRUE).collect();
+                return Ok(Some(Solution { is_true, order: ordered.found }));
+            }
+            if let Some(stop) = stop() {
+                return Err(stop);
+            }
+            if answer != lbool::FALSE {
+                return Err(StopReason::Failed("the solver gave up".to_string()));
+            }
+            let reasons: Vec<Lit> = self.solver.unsat_core().to_vec();
+            let mut widened = false;
+            for lit in reasons {
+                if let Meaning::More(list) = book.formula.meanings[lit.var().idx() as usize]
+                    && list != u32::MAX
+                {
+                    widened |= book.widen(list);
+                }
+            }
+            if !widened {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Tells the solver what has been added to the book.
+    fn tell(&mut self, book: &mut Book<'_>) {
+        for var in self.n_vars..book.formula.meanings.len() {
+            let preferred = book.formula.preferred.contains(&(var as u32));
+            let polarity = if preferred { lbool::TRUE } else { lbool::FALSE };
+            let told = self.solver.new_var(polarity, true);
+            debug_assert_eq!(told.idx() as usize, var);
+        }
+        self.n_vars = book.formula.meanings.len();
+        for mut clause in book.formula.clauses.drain(..) {
+            self.solver.add_clause_reuse(&mut clause);
+        }
+    }
+}
+
+/// The edges that a solution takes.
+pub(super) fn taken(solution: &Solution) -> impl Iterator<Item = EdgeId> {
+    solution.order.iter().filter_map(|happening| match happening {
+        Happening::Issue(edge) => Some(*edge),
+        Happening::Commit(_) => None,
+    })
+}

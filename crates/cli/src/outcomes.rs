@@ -1,0 +1,80 @@
+//! `unthread outcomes`: every final state of a program.
+
+use crate::flags::OutcomesFlags;
+use crate::input;
+use crate::outcome::Outcome;
+use crate::terminal::Terminal;
+use crate::watch::{Stopwatch, interrupted};
+use unthread_checker::execution::MemoryModel;
+use unthread_checker::explore::{self, Coverage, Options};
+use unthread_checker::program::Program;
+use unthread_checker::report::text::why_stopped;
+use unthread_checker::report::{FinalState, StopReason, ViolationKind};
+
+/// Lists the final states of every file under every memory model that was asked for.
+pub(crate) fn run(flags: &OutcomesFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
+    let mut worst = Outcome::Verified;
+    for file in &flags.files {
+        let Some(program) = input::program(file, &flags.defines, terminal) else {
+            worst = Outcome::BadInput;
+            continue;
+        };
+        for &memory in &flags.memory.0 {
+            worst = worst.max(list(file, &program, memory, flags, terminal)?);
+            if interrupted() {
+                return Ok(worst.max(Outcome::Inconclusive));
+            }
+        }
+    }
+    Ok(worst)
+}
+
+fn list(
+    file: &str,
+    program: &Program,
+    memory: MemoryModel,
+    flags: &OutcomesFlags,
+    terminal: &Terminal,
+) -> anyhow::Result<Outcome> {
+    // All final states are wanted, also when something is wrong with one of them.
+    let (engine, coverage) = (flags.engine, Coverage::FinalStates);
+    let options = Options { engine, coverage, all_violations: true, ..flags.limits.options(memory) };
+    let stopwatch = Stopwatch::start(format!("{file}: {memory}"), flags.limits.max_time, None);
+    let report = explore::check(program, &options, &stopwatch);
+    stopwatch.stop();
+    let complete = report.stop == StopReason::Exhausted;
+    let failure = report.violations.iter().find(|violation| violation.kind != ViolationKind::Condition);
+    if let Some(failure) = failure {
+        let what = format!("{}: {}", failure.kind.name(), failure.message);
+        terminal.warning(&format!("{file}: {memory}: some executions do not come to a final state: {what}"));
+    }
+    let count = match report.final_states.len() {
+        1 => "1 final state".to_string(),
+        n => format!("{n} final states"),
+    };
+    let mut text = format!("{file}: {memory}: {count}");
+    if !complete {
+        let (why, advice) = why_stopped(&report.stop, &report.statistics, options.rules);
+        text += &format!(" so far; {why}; {advice}");
+    }
+    text.push('\n');
+    for state in &report.final_states {
+        text += &format!("  {}\n", describe(program, state));
+    }
+    terminal.print(&text)?;
+    Ok(if complete { Outcome::Verified } else { Outcome::Inconclusive })
+}
+
+/// All that a final state says, in the order of the program.
+fn describe(program: &Program, state: &FinalState) -> String {
+    let cells = program.cells.iter().zip(&state.cells).map(|(cell, &value)| (cell.name.clone(), value));
+    let heap = state.heap.iter().map(|&(loc, value)| (program.loc_name(loc), value));
+    let registers = program.initial.iter().zip(&state.registers).flat_map(|(start, values)| {
+        let routine = &program.routines[start.routine];
+        let names = routine.observed.iter().map(|reg| &routine.registers[reg.0 as usize]);
+        names.zip(values).map(|(name, &value)| (format!("{}.{name}", start.name), value))
+    });
+    let parts = cells.chain(heap).chain(registers);
+    let parts: Vec<String> = parts.map(|(name, value)| format!("{name} = {}", program.value_name(value))).collect();
+    parts.join(", ")
+}
