@@ -137,6 +137,17 @@ impl Order {
         }
     }
 
+    /// Cells have come into being with these values.
+    pub(super) fn note_new_cells(&mut self, created: &[(Loc, i64)]) {
+        for &(loc, value) in created {
+            let Some(index) = loc.as_global() else { continue };
+            if index >= self.initial.len() {
+                self.initial.resize(index + 1, 0);
+            }
+            self.initial[index] = value;
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.events.len()
     }

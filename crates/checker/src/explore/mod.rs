@@ -3,6 +3,7 @@
 //! Engines know nothing of clocks, files or terminals. A [`Watch`] is asked now and then whether to go on.
 
 mod data_races;
+pub mod dfs;
 pub mod dpor;
 mod endless;
 mod engine;
@@ -30,12 +31,13 @@ mod visited;
 mod wakeup_tree;
 
 pub use engine::Engine;
-pub use replay::{Replay, replay};
+pub use replay::{Replay, replay, replay_subject};
 
-use crate::execution::{Interpreter, MemoryModel, Rules};
+use crate::execution::{Describe, Interpreter, MemoryModel, Rules};
 use crate::program::Program;
 use crate::report::{Report, StopReason, Violation, ViolationKind};
 use crate::solver::Query;
+use crate::trace::ReplayError;
 
 /// What to check, and how far.
 #[derive(Clone, Debug)]
@@ -158,7 +160,23 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
         Engine::Random { seed } => random::check(&subject, seed, options, watch),
         Engine::Pct { seed, depth } => pct::check(&subject, seed, depth, options, watch),
     };
-    confirmed(&subject, options, report)
+    confirmed(options, report, |violation| {
+        let patience = if violation.kind == ViolationKind::Livelock { usize::MAX } else { 0 };
+        replay::judged(&subject, options.rules, &violation.schedule, replay::endless(patience))
+    })
+}
+
+/// Checks any subject with the engine that the options name, if that engine can: some need threads that can be copied. Every violation
+/// has been replayed.
+pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    let options = &Options { rules: options.rules.unbounded(), ..options.clone() };
+    let report = match options.engine {
+        Engine::Random { seed } => random::check(subject, seed, options, watch),
+        Engine::Pct { seed, depth } => pct::check(subject, seed, depth, options, watch),
+        Engine::Exhaustive => dfs::check(subject, options, watch),
+        _ => dpor::check(subject, options, watch),
+    };
+    confirmed(options, report, |violation| replay_subject(subject, options.rules, &violation.schedule))
 }
 
 /// Runs one execution and reports everything wrong that its causality implies, whatever the options say of engines. Every violation
@@ -168,13 +186,20 @@ pub fn predict(program: &Program, options: &Options, watch: &dyn Watch) -> Repor
     let options = Options { engine: Engine::Mcr, ..options.clone() };
     let options = &options.engine.adapt(&options);
     let report = mcr::predict(&subject, options, watch);
-    confirmed(&subject, options, report)
+    confirmed(options, report, |violation| {
+        let patience = if violation.kind == ViolationKind::Livelock { usize::MAX } else { 0 };
+        replay::judged(&subject, options.rules, &violation.schedule, replay::endless(patience))
+    })
 }
 
 /// The report without violations that do not show when they are replayed; if there are any, with that.
-fn confirmed(subject: &Interpreter<'_>, options: &Options, mut report: Report) -> Report {
+fn confirmed(
+    options: &Options,
+    mut report: Report,
+    replay: impl Fn(&Violation) -> Result<Replay, ReplayError>,
+) -> Report {
     let mut unconfirmed = None;
-    report.violations.retain(|violation| match confirm(subject, options, violation) {
+    report.violations.retain(|violation| match confirm(violation, replay(violation)) {
         Ok(()) => true,
         Err(why) => {
             unconfirmed = Some(why);
@@ -191,10 +216,8 @@ fn confirmed(subject: &Interpreter<'_>, options: &Options, mut report: Report) -
     report
 }
 
-/// Replays a violation's schedule and sees whether that violation shows.
-fn confirm(subject: &Interpreter<'_>, options: &Options, violation: &Violation) -> Result<(), String> {
-    let patience = if violation.kind == ViolationKind::Livelock { usize::MAX } else { 0 };
-    let replayed = replay::judged(subject, options.rules, &violation.schedule, patience);
+/// Sees whether a violation shows when its schedule is replayed.
+fn confirm(violation: &Violation, replayed: Result<Replay, ReplayError>) -> Result<(), String> {
     let replayed = replayed.map_err(|error| error.to_string())?;
     let Violation { schedule, kind, .. } = violation;
     // Which of the two accesses of a race comes first depends on where along the schedule it is noticed.

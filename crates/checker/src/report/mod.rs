@@ -77,6 +77,8 @@ pub enum StopReason {
     Interrupted,
     /// Only what one execution implies was asked for, and others are possible.
     Predicted,
+    /// The program behaved differently when it was run again in the same way.
+    Nondeterminism(String),
     /// The search could not go on, for this reason.
     Failed(String),
 }
@@ -134,7 +136,7 @@ pub struct Observation {
 }
 
 /// Values when every thread has ended.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FinalState {
     /// The global cells.
     pub cells: Vec<i64>,
@@ -191,7 +193,7 @@ impl Report {
 
 impl FinalState {
     /// The values in a state where every thread has ended.
-    pub fn of(subject: &Interpreter<'_>, state: &State<IrThread>) -> FinalState {
+    pub(crate) fn of(subject: &Interpreter<'_>, state: &State<IrThread>) -> FinalState {
         let program = subject.program();
         let registers = program.initial.iter().zip(&state.threads).map(|(start, thread)| {
             let observed = &program.routines[start.routine].observed;
@@ -237,6 +239,7 @@ impl ViolationKind {
             ViolationKind::Failure(FailureKind::LockMisuse) => "lock-misuse",
             ViolationKind::Failure(FailureKind::InvalidJoin) => "invalid-join",
             ViolationKind::Failure(FailureKind::OutOfResources) => "out-of-resources",
+            ViolationKind::Failure(FailureKind::Leak) => "leak",
             ViolationKind::Deadlock => "deadlock",
             ViolationKind::Livelock => "livelock",
             ViolationKind::DataRace => "data-race",
@@ -270,6 +273,7 @@ impl StopReason {
             StopReason::BufferLimit { .. } => "buffer-limit",
             StopReason::Interrupted => "interrupted",
             StopReason::Predicted => "predicted",
+            StopReason::Nondeterminism(_) => "nondeterminism",
             StopReason::Failed(_) => "failed",
         }
     }

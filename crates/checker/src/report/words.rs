@@ -34,6 +34,8 @@ impl Words<'_> {
                 Operation::Write { .. } => "write",
                 Operation::Rmw { .. } => "rmw",
                 Operation::Cas { .. } => "cas",
+                Operation::Touch { .. } => "touch",
+                Operation::Count { .. } => "count",
                 Operation::Fence { .. } => "fence",
                 Operation::Lock { .. } => "lock",
                 Operation::TryLock { .. } => "try-lock",
@@ -92,6 +94,8 @@ impl Words<'_> {
                 let outcome = if event.result == *expected { "ok".into() } else { format!("failed on {result}") };
                 format!("cas {} {old}→{new} {outcome}", self.loc(*loc))
             }
+            Operation::Touch { loc, writes } => format!("{} {}", if *writes { "write" } else { "read" }, self.loc(*loc)),
+            Operation::Count { loc, by } => format!("count {} {result}→{}", self.loc(*loc), event.result + by),
             Operation::Fence { ordering: Ordering::SeqCst } => "fence".to_string(),
             Operation::Fence { ordering } => format!("fence{}", suffix(*ordering)),
             Operation::Lock { lock, mode } => format!("{} {}", lock_verb(*mode), self.lock(*lock)),
