@@ -170,6 +170,7 @@ impl<'s, S: Subject> Machine<'s, S> {
             | Operation::Yield
             | Operation::Choose { .. }
             | Operation::Touch { .. }
+            | Operation::HasEnded { .. }
             | Operation::Fail(_)
             | Operation::Stop => false,
             Operation::Write { ordering, .. } => *ordering == Ordering::SeqCst && self.rules.fence_drains,
@@ -279,6 +280,10 @@ impl<'s, S: Subject> Machine<'s, S> {
             Operation::Join { thread } if !state.threads.iter().any(|other| other.key == thread) => {
                 let message = format!("{} is not the handle of a thread", thread.0);
                 return Err(Failure::new(FailureKind::InvalidJoin, message));
+            }
+            Operation::HasEnded { thread } => {
+                let ended = |other: &ThreadState<S::Thread>| other.key == thread && other.status == Status::Ended;
+                result = i64::from(state.threads.iter().any(ended));
             }
             Operation::Free { block } if !shared.free(block) => {
                 return Err(Failure::new(FailureKind::UseAfterFree, format!("{block} is freed a second time")));

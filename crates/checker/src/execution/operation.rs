@@ -75,6 +75,10 @@ pub enum Operation {
     Join {
         thread: ThreadKey,
     },
+    /// The result is 1 if the thread has ended.
+    HasEnded {
+        thread: ThreadKey,
+    },
     /// Waits until every other thread has ended: how `finally` begins.
     JoinAll,
     Free {

@@ -64,6 +64,10 @@ struct Node {
     sleep: Vec<Asleep>,
     /// What is still to be explored from here.
     tree: Tree,
+    /// Preemptions so far.
+    preemptions: u32,
+    /// The thread that ran last.
+    running: Option<usize>,
 }
 
 struct Asleep {
@@ -99,7 +103,7 @@ impl<'a, S: Describe> Search<'a, S> {
             order: Order::new(running.state.shared.cells().to_vec()),
             running,
             forest: Forest::default(),
-            nodes: vec![Node { sleep: Vec::new(), tree: Tree::EMPTY }],
+            nodes: vec![Node { sleep: Vec::new(), tree: Tree::EMPTY, preemptions: 0, running: None }],
             data_races,
             steps: Vec::new(),
             ends: 0,
@@ -150,6 +154,7 @@ impl<'a, S: Describe> Search<'a, S> {
         }
         if let Some((label, tree)) = self.forest.take_first(&mut node.tree) {
             return match self.step_of(label) {
+                Some(step) if self.is_one_preemption_too_many(step) => Ok(Next::Redundant),
                 Some(step) => Ok(Next::Take { step, label, tree }),
                 // It may have come too early for a full buffer.
                 None if self.findings.incomplete.is_some() => Ok(Next::Redundant),
@@ -236,6 +241,9 @@ impl<'a, S: Describe> Search<'a, S> {
                 others.push(self.processes.label(state, buffers, other, operation.as_ref()));
             }
         }
+        let (preemptions, running) = self.preemptions_after(step);
+        let state = &self.running.state;
+        let thread = &state.threads[step.thread.index()];
         let mut taken = observe(self.machine, &mut self.objects, &self.order, state, step, label, operation.as_ref());
         if operation.is_some() && self.machine.is_awaiting(state, step.thread) {
             // It takes another turn because nothing else can happen: everything so far comes before that.
@@ -259,11 +267,36 @@ impl<'a, S: Describe> Search<'a, S> {
         }
         let sleep = still_asleep(&node.sleep, &taken, &self.processes);
         self.order.push(&self.processes, self.objects.len(), taken);
-        self.nodes.push(Node { sleep, tree });
+        self.nodes.push(Node { sleep, tree, preemptions, running });
         if let Some(data_races) = &mut self.data_races {
             data_races.note(&self.order, self.running.acting(), done.operation.as_ref());
             data_races.look(&self.order, &self.processes, self.machine, &mut self.findings.judge);
         }
+    }
+
+    /// How many preemptions there are after a step, and who runs then. Arrivals of stores are nobody's doing.
+    fn preemptions_after(&mut self, step: Step) -> (u32, Option<usize>) {
+        let node = self.nodes.last().expect("there is a node for every state");
+        let (preemptions, running) = (node.preemptions, node.running);
+        if matches!(step.action, Action::Flush(_)) || self.findings.options.limits.preemptions.is_none() {
+            return (preemptions, running);
+        }
+        let index = step.thread.index();
+        let preempted = running.filter(|&running| running != index).is_some_and(|running| {
+            self.steps.clear();
+            self.machine.operation_steps(&self.running.state, ThreadId(running as u16), &mut self.steps);
+            !self.steps.is_empty()
+        });
+        (preemptions + u32::from(preempted), Some(index))
+    }
+
+    fn is_one_preemption_too_many(&mut self, step: Step) -> bool {
+        let Some(most) = self.findings.options.limits.preemptions else { return false };
+        let too_many = self.preemptions_after(step).0 > most;
+        if too_many {
+            self.findings.incomplete = Some(StopReason::PreemptionLimit);
+        }
+        too_many
     }
 
     /// Nothing is possible any more.

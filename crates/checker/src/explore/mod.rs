@@ -69,6 +69,8 @@ pub struct Limits {
     pub states: u64,
     /// Steps of one execution.
     pub events: u64,
+    /// Preemptions of one execution, for `dpor`.
+    pub preemptions: Option<u32>,
 }
 
 /// Looks at a search from outside: time, interrupts, progress.
@@ -133,7 +135,7 @@ pub struct Unwatched;
 impl Options {
     /// Everything under this memory model, without bounds.
     pub fn new(memory: MemoryModel) -> Options {
-        let limits = Limits { executions: u64::MAX, states: u64::MAX, events: u64::MAX };
+        let limits = Limits { executions: u64::MAX, states: u64::MAX, events: u64::MAX, preemptions: None };
         let (rules, engine) = (memory.rules(), Engine::Exhaustive);
         Options {
             memory,

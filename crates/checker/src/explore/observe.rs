@@ -159,6 +159,7 @@ impl<S: Subject> Observer<'_, '_, S> {
                 self.taken.footprint.add(object, Mode::Read);
                 self.taken.gate = Gate::Ended(thread, object);
             }
+            Operation::HasEnded { thread } => self.taken.footprint.add(self.objects.thread(thread), Mode::Read),
             Operation::JoinAll => self.taken.joins_all = true,
             Operation::End => {
                 let object = self.objects.thread(self.taken.thread);

@@ -1,0 +1,3 @@
+//! Tests of the library. Each module is one kind of claim.
+
+mod first;
