@@ -165,9 +165,8 @@ impl fmt::Debug for Thread {
 /// The running thread.
 #[track_caller]
 pub fn current() -> Thread {
-    let (key, token, name) = with_thread(|_, thread| {
-        (thread.key, thread.token.get(), thread.name.as_deref().map(Into::into))
-    });
+    let (key, token, name) =
+        with_thread(|_, thread| (thread.key, thread.token.get(), thread.name.as_deref().map(Into::into)));
     Thread { key, token: token.unwrap_or_else(main_token), name }
 }
 

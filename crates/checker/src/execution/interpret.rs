@@ -4,10 +4,10 @@
 
 use super::spin::{Spin, may_go_on_for_ever, spinning_loops};
 use super::{Describe, Failure, FailureKind, Operation, State, Subject, ThreadKey};
-use crate::report::FinalState;
 use crate::program::{
     Access, DivisionByZero, Expr, Indexed, Instr, Liveness, Loc, Loop, Pc, Place, Program, Reg, Routine, Span,
 };
+use crate::report::FinalState;
 
 /// Runs the threads of a program.
 pub struct Interpreter<'p> {
@@ -354,6 +354,11 @@ impl Describe for Interpreter<'_> {
 
     fn span(&self, thread: &IrThread) -> Span {
         self.span(thread)
+    }
+
+    fn place(&self, span: Span) -> String {
+        let at = self.program.source.line_column(span.start);
+        format!("{}:{}:{}", self.program.source.name, at.line, at.column)
     }
 
     fn loop_span(&self, thread: &IrThread) -> Option<Span> {

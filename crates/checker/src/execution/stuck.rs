@@ -61,7 +61,8 @@ impl<S: Subject> Machine<'_, S> {
             Stuck::Failed
         } else if blocked.is_empty() {
             Stuck::Finished
-        } else if blocked.iter().any(|blocked| !blocked.spins_on.is_empty() && !matches!(waits(blocked), Waits::For(_))) {
+        } else if blocked.iter().any(|blocked| !blocked.spins_on.is_empty() && !matches!(waits(blocked), Waits::For(_)))
+        {
             Stuck::Livelock(blocked)
         } else {
             Stuck::Deadlock(blocked)

@@ -74,6 +74,9 @@ pub trait Describe: Subject {
     /// Where the thread's operation stands in the source.
     fn span(&self, thread: &Self::Thread) -> Span;
 
+    /// A place in the source, in words.
+    fn place(&self, span: Span) -> String;
+
     /// The innermost loop around the thread's operation.
     fn loop_span(&self, _: &Self::Thread) -> Option<Span> {
         None

@@ -6,8 +6,8 @@
 use super::happens_before::Order;
 use super::judge::Judge;
 use super::process::{Label, Processes};
-use super::rows::{self, Row};
 use super::rewind::Acting;
+use super::rows::{self, Row};
 use crate::execution::{Buffers, Describe, Machine, Operation, ThreadKey, ThreadState};
 use crate::program::{Access, Loc};
 use std::collections::BTreeSet;

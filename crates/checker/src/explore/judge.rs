@@ -1,8 +1,8 @@
 //! Turns what a search comes across into violations and observations, each once, with the first schedule to it.
 
 use crate::execution::{
-    Blocked, Describe, Failure, Interpreter, Machine, Operation, Race, Rules, State, Status, Stuck, ThreadId, ThreadKey,
-    ThreadState, Waits,
+    Blocked, Describe, Failure, Interpreter, Machine, Operation, Race, Rules, State, Status, Stuck, ThreadId,
+    ThreadKey, ThreadState, Waits,
 };
 use crate::program::{Condition, Program, Quantifier, Span};
 use crate::report::{FinalState, Involved, Observation, Violation, ViolationKind};
@@ -252,7 +252,8 @@ impl<'a, S: Describe> Judge<'a, S> {
         let waits_for = waits_for.join(" and ");
         let who = name(blocked.thread);
         if !blocked.spins_on.is_empty() {
-            let cells: Vec<String> = blocked.spins_on.iter().map(|&loc| format!("`{}`", self.subject.loc_name(loc))).collect();
+            let cells: Vec<String> =
+                blocked.spins_on.iter().map(|&loc| format!("`{}`", self.subject.loc_name(loc))).collect();
             return format!("{who} spins on {} for ever", cells.join(", "));
         }
         if let Waits::For(what) = self.subject.waits(&state.threads[blocked.thread.index()].local) {
@@ -273,7 +274,6 @@ impl<'a, S: Describe> Judge<'a, S> {
             _ => format!("{who} cannot go on"),
         }
     }
-
 }
 
 /// What is asked of final states.

@@ -91,12 +91,7 @@ impl Processes {
     }
 
     /// The step that a label means in a state, if its thread has been started.
-    pub(super) fn step<T>(
-        &self,
-        state: &State<T>,
-        label: Label,
-        operation: impl Fn(&T) -> Operation,
-    ) -> Option<Step> {
+    pub(super) fn step<T>(&self, state: &State<T>, label: Label, operation: impl Fn(&T) -> Operation) -> Option<Step> {
         let process = self.get(label.process);
         let index = thread_index(state, process.thread)?;
         let thread = &state.threads[index];

@@ -15,8 +15,8 @@ pub(super) struct Rewindable<'a, S: Describe> {
     /// The steps taken.
     pub(super) path: Vec<Step>,
     before: Vec<Before<S::Thread>>,
-    /// The state is not the one that the path leads to: steps were taken back that could not be undone.
-    ahead: bool,
+    /// The state is not the one that the path leads to: steps were taken back that could not be undone. The first of them.
+    ahead: Option<(Step, Acting)>,
 }
 
 /// Who takes a step: the thread as it was before.
@@ -50,7 +50,7 @@ enum SharedBefore {
 
 impl<'a, S: Describe> Rewindable<'a, S> {
     pub(super) fn new(machine: &'a Machine<'a, S>) -> Rewindable<'a, S> {
-        Rewindable { machine, state: machine.start(), path: Vec::new(), before: Vec::new(), ahead: false }
+        Rewindable { machine, state: machine.start(), path: Vec::new(), before: Vec::new(), ahead: None }
     }
 
     /// Takes a step, which must be possible. Its operation is given, unless it is a flush.
@@ -95,7 +95,7 @@ impl<'a, S: Describe> Rewindable<'a, S> {
     pub(super) fn undo(&mut self) {
         let (Some(step), Some(before)) = (self.path.pop(), self.before.pop()) else { return };
         let Some(undo) = before.undo else {
-            self.ahead = true;
+            self.ahead = Some((step, before.acting));
             return;
         };
         match undo.shared {
@@ -109,21 +109,31 @@ impl<'a, S: Describe> Rewindable<'a, S> {
 
     /// Makes the state the one that the path leads to. Says what is different this time, if anything is.
     pub(super) fn settle(&mut self) -> Result<(), String> {
-        if !std::mem::take(&mut self.ahead) {
-            return Ok(());
-        }
+        let Some((next, undone)) = self.ahead.take() else { return Ok(()) };
         self.state = self.machine.start();
         for (&step, before) in self.path.iter().zip(&self.before) {
-            let thread = self.state.threads.get(step.thread.index());
-            let same = thread.is_some_and(|thread| {
-                thread.key == before.acting.key
-                    && (before.acting.flushed.is_some() || self.machine.subject.span(&thread.local) == before.acting.span)
-            });
-            if !same || !self.machine.can_take(&self.state, step) {
-                return Err(format!("step {step} is not what it was before"));
+            self.compare(step, &before.acting)?;
+            if !self.machine.can_take(&self.state, step) && self.machine.another_turn(&self.state) != Some(step) {
+                return Err(format!("step {step} is not possible this time"));
             }
             self.machine.apply(&mut self.state, step);
         }
-        Ok(())
+        self.compare(next, &undone)
+    }
+
+    /// Whether the thread that is to take a step is where it was when it took that step before.
+    fn compare(&self, step: Step, before: &Acting) -> Result<(), String> {
+        let subject = self.machine.subject;
+        let is_same = |thread: &&ThreadState<S::Thread>| {
+            thread.key == before.key && (before.flushed.is_some() || subject.span(&thread.local) == before.span)
+        };
+        match self.state.threads.get(step.thread.index()) {
+            thread if thread.filter(is_same).is_some() => Ok(()),
+            Some(thread) => {
+                let [before, now] = [before.span, subject.span(&thread.local)].map(|span| subject.place(span));
+                Err(format!("{} was at {before} and is at {now} this time", subject.name(&thread.local)))
+            }
+            None => Err(format!("thread {} was there before and is not this time", step.thread.0)),
+        }
     }
 }

@@ -300,7 +300,11 @@ pub enum RmwOp {
     /// One less, but not below 0: something is taken if it is there. The operand does not matter.
     Take,
     /// The operator on integers of so many bits.
-    Typed { op: &'static RmwOp, bits: u8, signed: bool },
+    Typed {
+        op: &'static RmwOp,
+        bits: u8,
+        signed: bool,
+    },
 }
 
 /// A question about final states.

@@ -95,7 +95,9 @@ impl Words<'_> {
                 let outcome = if event.result == *expected { "ok".into() } else { format!("failed on {result}") };
                 format!("cas {} {old}→{new} {outcome}", self.loc(*loc))
             }
-            Operation::Touch { loc, writes } => format!("{} {}", if *writes { "write" } else { "read" }, self.loc(*loc)),
+            Operation::Touch { loc, writes } => {
+                format!("{} {}", if *writes { "write" } else { "read" }, self.loc(*loc))
+            }
             Operation::Count { loc, by } => format!("count {} {result}→{}", self.loc(*loc), event.result + by),
             Operation::Fence { ordering: Ordering::SeqCst } => "fence".to_string(),
             Operation::Fence { ordering } => format!("fence{}", suffix(*ordering)),

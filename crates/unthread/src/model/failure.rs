@@ -44,7 +44,10 @@ impl Story {
             text += &format!("{}: {}\n{places}\n{table}\n", violation.kind.name(), violation.message);
             text += &match self.under_sc {
                 Some(true) => format!("found with {} memory; SC memory has it, too\n", self.memory),
-                Some(false) => format!("found with {} memory; with SC memory it does not happen: a fence or a stronger ordering is missing\n", self.memory),
+                Some(false) => format!(
+                    "found with {} memory; with SC memory it does not happen: a fence or a stronger ordering is missing\n",
+                    self.memory
+                ),
                 None => format!("found with {} memory\n", self.memory),
             };
             text += &replay_line(self.memory, &violation.schedule.to_string());
@@ -64,7 +67,9 @@ impl Story {
                 "nondeterminism: the test did something else when it was run again in the same way: {why}. Threads may depend on nothing but what \
                  they read from `unthread` types: not on addresses, time, random numbers or the order of a `HashMap`"
             )),
-            StopReason::Failed(why) => Some(format!("the checker contradicts itself; this is a bug of unthread: {why}")),
+            StopReason::Failed(why) => {
+                Some(format!("the checker contradicts itself; this is a bug of unthread: {why}"))
+            }
             _ => None,
         }
     }

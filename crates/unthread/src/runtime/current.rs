@@ -180,7 +180,8 @@ pub(crate) fn request(mut asked: Request) -> i64 {
         if execution.abandoned.get() {
             return straggle(execution, thread, &asked.operation);
         }
-        asked.site = execution.names.borrow_mut().site(location);
+        let site = execution.names.borrow_mut().site_of_others(location);
+        asked.site = site.unwrap_or(thread.request.borrow().site);
         let operation = asked.operation.clone();
         let site = asked.site;
         thread.n_operations.set(thread.n_operations.get() + 1);
@@ -190,12 +191,14 @@ pub(crate) fn request(mut asked: Request) -> i64 {
     })
 }
 
+/// Whether operations are to be performed: code under test is running, and somebody is interested.
+pub(crate) fn is_live() -> bool {
+    with_current(|execution, _| !execution.abandoned.get()).unwrap_or(false)
+}
+
 /// What a type does when its execution is abandoned, or else does not.
 pub(crate) fn abandon_or<R>(abandoned: R, f: impl FnOnce() -> R) -> R {
-    match with_current(|execution, _| execution.abandoned.get()) {
-        Some(false) => f(),
-        _ => abandoned,
-    }
+    if is_live() { f() } else { abandoned }
 }
 
 /// Hands over to the machine until it has performed the request.

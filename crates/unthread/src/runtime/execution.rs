@@ -24,6 +24,8 @@ pub(crate) struct Execution {
     pub(crate) abandoned: Cell<bool>,
     /// Operations since it was abandoned.
     pub(crate) stragglers: Cell<u32>,
+    /// Values of atomics that somebody has exclusive access to, by the number of their cells.
+    pub(crate) outside: RefCell<FxHashMap<u32, Box<u64>>>,
     /// The last value of each cell, by whichever thread.
     pub(crate) mirror: RefCell<Vec<i64>>,
     /// Cells that say how far lazy statics are, in this execution.
@@ -85,6 +87,7 @@ impl Execution {
             threads: RefCell::default(),
             abandoned: Cell::new(false),
             stragglers: Cell::new(0),
+            outside: RefCell::default(),
             mirror: RefCell::default(),
             lazy_cells: RefCell::default(),
             lazies: RefCell::default(),

@@ -10,8 +10,8 @@ mod panics;
 mod subject;
 
 pub(crate) use current::{
-    Request, abandon_or, create_cell, defer_cell, exchange, happens, in_execution, is_panicking, lazy_cell, naming, new_object, perform, request,
-    spin_hint, update, update_when_changed, with_execution, with_thread,
+    Request, abandon_or, create_cell, defer_cell, exchange, happens, in_execution, is_live, is_panicking, lazy_cell,
+    naming, new_object, perform, request, spin_hint, update, update_when_changed, with_execution, with_thread,
 };
 pub(crate) use execution::Settings;
 pub(crate) use subject::ClosureSubject;

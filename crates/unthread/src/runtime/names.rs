@@ -10,6 +10,8 @@ pub(crate) struct Names {
     objects: FxHashMap<(u64, u32), u32>,
     descriptions: Vec<Description>,
     sites: Vec<Site>,
+    /// Sites in this crate: destructors, which nobody calls by name.
+    ours: Vec<u32>,
     /// Addresses of lazy statics.
     statics: Vec<usize>,
     /// Sites by the address of their `Location`.
@@ -58,15 +60,26 @@ impl Names {
         self.descriptions.get(object as usize).copied()
     }
 
+    /// The number of a place, unless it is one of ours: then whoever called us says more.
+    pub(crate) fn site_of_others(&mut self, location: &'static Location<'static>) -> Option<u32> {
+        let site = self.site(location);
+        (!self.ours.contains(&site)).then_some(site)
+    }
+
     /// The number of a place.
     pub(crate) fn site(&mut self, location: &'static Location<'static>) -> u32 {
         let address = std::ptr::from_ref(location).addr();
         if let Some(&known) = self.known.get(&address) {
             return known;
         }
+        let here = file!().trim_end_matches("runtime/names.rs");
+        let is_ours = location.file().starts_with(here);
         let site = Site { file: location.file().to_string(), line: location.line(), column: location.column() };
         let number = self.find_or_add(site);
         self.known.insert(address, number);
+        if is_ours {
+            self.ours.push(number);
+        }
         number
     }
 

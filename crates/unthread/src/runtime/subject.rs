@@ -133,6 +133,10 @@ impl Describe for ClosureSubject {
         Span { start: thread.request.site, end: thread.request.site }
     }
 
+    fn place(&self, span: Span) -> String {
+        self.site(span).map_or_else(|| "an unknown place".to_string(), |site| site.to_string())
+    }
+
     fn name(&self, thread: &ClosureThread) -> String {
         let context = thread.execution.thread(thread.index);
         context.name.clone().unwrap_or_else(|| format!("thread {}", thread.index))

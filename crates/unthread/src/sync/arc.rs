@@ -4,7 +4,7 @@
 //! An `Arc` that is still there when everything has ended is leaked: a violation.
 
 use super::Weak;
-use crate::runtime::{abandon_or, create_cell, in_execution, perform, with_execution};
+use crate::runtime::{abandon_or, create_cell, in_execution, is_live, perform, with_execution};
 use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -231,7 +231,9 @@ fn forget_if_last<T: ?Sized>(value: &std::sync::Arc<T>) {
 impl<T: ?Sized> Clone for Arc<T> {
     #[track_caller]
     fn clone(&self) -> Self {
-        abandon_or(0, || self.count.change(1));
+        if is_live() {
+            self.count.change(1);
+        }
         Arc { value: self.value.clone(), count: self.count }
     }
 }

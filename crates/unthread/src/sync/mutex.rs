@@ -61,8 +61,7 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     pub(super) fn guard(&self) -> LockResult<MutexGuard<'_, T>> {
-        let guard =
-            MutexGuard { mutex: self, was_panicking: is_panicking(), not_send: std::marker::PhantomData };
+        let guard = MutexGuard { mutex: self, was_panicking: is_panicking(), not_send: std::marker::PhantomData };
         judged(self.poisoned.get(), guard)
     }
 

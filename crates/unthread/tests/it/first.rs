@@ -58,7 +58,13 @@ fn store_buffering_is_a_matter_of_the_memory_model_and_of_orderings() {
     {
         let report = Builder::new().memory(memory).report(move || {
             let (x, y) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-            let other = { let (x, y) = (x.clone(), y.clone()); thread::spawn(move || { x.store(1, order); y.load(order) }) };
+            let other = {
+                let (x, y) = (x.clone(), y.clone());
+                thread::spawn(move || {
+                    x.store(1, order);
+                    y.load(order)
+                })
+            };
             y.store(1, order);
             let b = x.load(order);
             let a = other.join().unwrap();

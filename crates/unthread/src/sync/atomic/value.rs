@@ -1,7 +1,8 @@
 //! What all atomic types share: a cell of the machine that holds the value as a number.
 
 use crate::runtime::{self, create_cell, defer_cell, happens, new_object, perform};
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 use unthread_checker::execution::Operation;
 use unthread_checker::program::{self, Access, Loc, RmwOp};
@@ -18,13 +19,14 @@ pub(crate) trait Value: Copy + PartialEq {
     fn from_number(number: i64) -> Self;
 }
 
-/// An atomic value.
+/// An atomic value. As large as a word: some code under test insists on that.
 pub(crate) struct Atomic<T> {
-    cell: Cell<u32>,
-    /// The value is in `value`, and the cell is made when it is used next.
-    outside: Cell<bool>,
-    value: UnsafeCell<T>,
+    /// The number of its cell; and `OUTSIDE`, if somebody has exclusive access to the value and the cell is made when it is used next.
+    cell: Cell<u64>,
+    value: PhantomData<T>,
 }
+
+const OUTSIDE: u64 = 1 << 32;
 
 // SAFETY: all threads of an execution are coroutines on one OS thread, and they give way to one another only inside of operations.
 unsafe impl<T: Send> Sync for Atomic<T> {}
@@ -44,16 +46,30 @@ impl<T: Value> Atomic<T> {
     #[track_caller]
     pub(crate) fn new(value: T) -> Atomic<T> {
         let cell = create_cell(T::KIND, value.number());
-        Atomic { cell: Cell::new(cell), outside: Cell::new(false), value: UnsafeCell::new(value) }
+        Atomic { cell: Cell::new(cell.into()), value: PhantomData }
     }
 
     #[track_caller]
     fn loc(&self) -> Loc {
-        if self.outside.take() {
-            // SAFETY: whoever had exclusive access has given it back, and nobody writes `value` without.
-            defer_cell(self.cell.get(), unsafe { *self.value.get() }.number());
+        let cell = self.cell.get();
+        if cell & OUTSIDE == 0 {
+            return Loc::global(cell as usize);
         }
-        Loc::global(self.cell.get() as usize)
+        // SAFETY: whoever had exclusive access has given it back, and nobody writes the value without.
+        let value = unsafe { self.outside().read() };
+        self.cell.set(cell & !OUTSIDE);
+        defer_cell(cell as u32, value.number());
+        Loc::global((cell & !OUTSIDE) as usize)
+    }
+
+    /// Where the value is while somebody has exclusive access.
+    fn outside(&self) -> *mut T {
+        const { assert!(size_of::<T>() <= size_of::<u64>() && align_of::<T>() <= align_of::<u64>()) };
+        runtime::with_execution(|execution| {
+            let mut outside = execution.outside.borrow_mut();
+            let word = outside.entry(self.cell.get() as u32).or_default();
+            std::ptr::from_mut::<u64>(&mut **word).cast()
+        })
     }
 
     #[track_caller]
@@ -103,13 +119,17 @@ impl<T: Value> Atomic<T> {
     /// The value, for whoever has exclusive access. It goes back to a cell when it is used again.
     #[track_caller]
     pub(crate) fn get_mut(&mut self) -> &mut T {
-        if !self.outside.get() {
-            let value = self.unsync_load();
-            self.cell.set(new_object(T::KIND));
-            *self.value.get_mut() = value;
-            self.outside.set(true);
+        let is_outside = self.cell.get() & OUTSIDE != 0;
+        let value = (!is_outside).then(|| self.unsync_load());
+        if !is_outside {
+            self.cell.set(u64::from(new_object(T::KIND)) | OUTSIDE);
         }
-        self.value.get_mut()
+        let outside = self.outside();
+        // SAFETY: the word is boxed, belongs to this atomic alone as long as the execution lives, and holds a value from here on.
+        unsafe {
+            value.into_iter().for_each(|value| outside.write(value));
+            &mut *outside
+        }
     }
 
     #[track_caller]
@@ -119,9 +139,9 @@ impl<T: Value> Atomic<T> {
 
     /// What is there, for printing: not an operation.
     pub(crate) fn peek(&self) -> T {
-        if self.outside.get() {
+        if self.cell.get() & OUTSIDE != 0 {
             // SAFETY: as in `loc`.
-            return unsafe { *self.value.get() };
+            return unsafe { self.outside().read() };
         }
         let cell = self.cell.get() as usize;
         let number = runtime::with_execution(|execution| execution.mirror.borrow().get(cell).copied());
