@@ -1,6 +1,7 @@
 //! Tests of the library. Each module is one kind of claim.
 
 mod first;
+mod generated;
 mod loom_is_wrong;
 mod shapes;
 mod types;
