@@ -102,14 +102,19 @@ impl<'s, S: Subject> Machine<'s, S> {
 
     /// Whether a step is possible.
     pub fn can_take(&self, state: &State<S::Thread>, step: Step) -> bool {
-        let mut steps = Vec::new();
+        self.may_take(state, step, &mut Vec::new())
+    }
+
+    /// Whether a step is possible, with room to work in.
+    pub(crate) fn may_take(&self, state: &State<S::Thread>, step: Step, steps: &mut Vec<Step>) -> bool {
         match step.action {
             Action::Flush(at) => {
                 let buffer = &state.threads[step.thread.index()].buffer;
                 buffer.flushable(&self.rules).any(|free| free == at as usize)
             }
             _ => {
-                self.operation_steps(state, step.thread, &mut steps);
+                steps.clear();
+                self.operation_steps(state, step.thread, steps);
                 steps.contains(&step)
             }
         }

@@ -61,7 +61,7 @@ fn run<'a, S: Describe>(
             return Ok(findings.exhausted());
         }
         running.undo();
-        running.settle()?;
+        running.settle(|_, _| {})?;
     }
 }
 

@@ -357,7 +357,8 @@ impl<'a, S: Describe> Search<'a, S> {
             let node = self.nodes.last_mut().expect("there is a node for every event");
             node.sleep.push(Asleep { label: event.label, footprint: event.footprint });
             if node.tree != Tree::EMPTY {
-                self.running.settle()?;
+                let order = &mut self.order;
+                self.running.settle(|at, done| order.redo(at, done))?;
                 return Ok(true);
             }
         }

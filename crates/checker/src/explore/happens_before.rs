@@ -12,7 +12,7 @@ use super::footprint::{Footprint, Mode, Object};
 use super::gate::Gate;
 use super::process::{Label, Processes};
 use super::rows::{self, Row};
-use crate::execution::ThreadKey;
+use crate::execution::{Operation, Performed, ThreadKey};
 use crate::program::{Loc, LockMode};
 use smallvec::SmallVec;
 
@@ -145,6 +145,20 @@ impl Order {
                 self.initial.resize(index + 1, 0);
             }
             self.initial[index] = value;
+        }
+    }
+
+    /// An event has been taken again, and its values may be others now.
+    pub(super) fn redo(&mut self, at: usize, done: &Performed) {
+        self.note_new_cells(&done.created);
+        let event = &mut self.events[at];
+        if let Some((_, value)) = done.written {
+            event.value = value;
+        }
+        if let (Outcome::Exchange(_, _, known), Some(Operation::Cas { expected, .. })) =
+            (&mut event.outcome, &done.operation)
+        {
+            *known = *expected;
         }
     }
 

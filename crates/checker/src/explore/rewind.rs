@@ -17,6 +17,7 @@ pub(super) struct Rewindable<'a, S: Describe> {
     before: Vec<Before<S::Thread>>,
     /// The state is not the one that the path leads to: steps were taken back that could not be undone. The first of them.
     ahead: Option<(Step, Acting)>,
+    possible: Vec<Step>,
 }
 
 /// Who takes a step: the thread as it was before.
@@ -50,7 +51,14 @@ enum SharedBefore {
 
 impl<'a, S: Describe> Rewindable<'a, S> {
     pub(super) fn new(machine: &'a Machine<'a, S>) -> Rewindable<'a, S> {
-        Rewindable { machine, state: machine.start(), path: Vec::new(), before: Vec::new(), ahead: None }
+        Rewindable {
+            machine,
+            state: machine.start(),
+            path: Vec::new(),
+            before: Vec::new(),
+            ahead: None,
+            possible: Vec::new(),
+        }
     }
 
     /// Takes a step, which must be possible. Its operation is given, unless it is a flush.
@@ -107,16 +115,20 @@ impl<'a, S: Describe> Rewindable<'a, S> {
         self.state.threads[step.thread.index()] = undo.thread;
     }
 
-    /// Makes the state the one that the path leads to. Says what is different this time, if anything is.
-    pub(super) fn settle(&mut self) -> Result<(), String> {
+    /// Makes the state the one that the path leads to. Shows every step that is taken again: values that are addresses may be others this time. Says
+    /// what is different that should not be, if anything is.
+    pub(super) fn settle(&mut self, mut show: impl FnMut(usize, &Performed)) -> Result<(), String> {
         let Some((next, undone)) = self.ahead.take() else { return Ok(()) };
         self.state = self.machine.start();
-        for (&step, before) in self.path.iter().zip(&self.before) {
+        for (at, (&step, before)) in self.path.iter().zip(&self.before).enumerate() {
             self.compare(step, &before.acting)?;
-            if !self.machine.can_take(&self.state, step) && self.machine.another_turn(&self.state) != Some(step) {
+            if !self.machine.may_take(&self.state, step, &mut self.possible)
+                && self.machine.another_turn(&self.state) != Some(step)
+            {
                 return Err(format!("step {step} is not possible this time"));
             }
-            self.machine.apply(&mut self.state, step);
+            let done = self.machine.apply(&mut self.state, step);
+            show(at, &done);
         }
         self.compare(next, &undone)
     }

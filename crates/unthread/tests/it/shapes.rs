@@ -393,6 +393,42 @@ fn a_stack_keeps_its_elements() {
     });
 }
 
+#[test]
+fn waiting_for_a_pointer_and_for_what_it_points_to_ends() {
+    struct Entry {
+        active: AtomicBool,
+    }
+    let executions = holds(|| {
+        let entry = Arc::new(AtomicPtr::new(std::ptr::null_mut::<Entry>()));
+        let maker = {
+            let entry = entry.clone();
+            thread::spawn(move || {
+                let made = Box::into_raw(Box::new(Entry { active: AtomicBool::new(false) }));
+                entry.store(made, Release);
+                // SAFETY: the entry is freed after this thread has ended.
+                unsafe { &*made }.active.store(true, Release);
+            })
+        };
+        let user = {
+            let entry = entry.clone();
+            thread::spawn(move || {
+                loop {
+                    // SAFETY: as above.
+                    if unsafe { entry.load(Acquire).as_ref() }.is_some_and(|entry| entry.active.load(Acquire)) {
+                        return;
+                    }
+                    thread::yield_now();
+                }
+            })
+        };
+        maker.join().unwrap();
+        user.join().unwrap();
+        // SAFETY: the threads have ended.
+        drop(unsafe { Box::from_raw(entry.load(Acquire)) });
+    });
+    assert!(executions > 2);
+}
+
 unthread::thread_local! {
     static LOCAL: std::cell::Cell<usize> = std::cell::Cell::new(1);
 }
