@@ -385,7 +385,7 @@ fn still_asleep(sleep: &[Asleep], taken: &super::happens_before::Taken, processe
         let mut footprint = asleep.footprint.clone();
         if taken.flushed.is_some() && processes.get(process).thread == taken.thread {
             footprint.own_store_arrived(&taken.footprint);
-        } else if footprint.conflicts(&taken.footprint) {
+        } else if footprint.is_woken_by(&taken.footprint) {
             continue;
         }
         left.push(Asleep { label: asleep.label, footprint });

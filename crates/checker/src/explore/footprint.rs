@@ -58,7 +58,7 @@ pub(super) struct Objects {
 
 impl Mode {
     /// How a reference count is touched that was at `count`. Only who gives the last reference back can be told. Two that are given back
-    /// may be swapped as long as neither of them can become the last, so the last but one counts as different from earlier ones.
+    /// may be swapped as long as neither of them is the last; one that sleeps can become the last when the last but one is given back.
     pub(super) fn of_count(count: i64, by: i64) -> Mode {
         match (by, count) {
             (1.., _) => Mode::Reference,
@@ -86,9 +86,6 @@ impl Mode {
             (Mode::Read, Mode::Read) => false,
             (Mode::Read, Mode::Own(_)) | (Mode::Own(_), Mode::Read) => false,
             (Mode::Read, _) | (_, Mode::Read) => true,
-            (Mode::ReleaseLate, Mode::ReleaseEarly | Mode::ReleaseLate) | (Mode::ReleaseEarly, Mode::ReleaseLate) => {
-                true
-            }
             _ => false,
         }
     }
@@ -112,6 +109,15 @@ impl Footprint {
                 .accesses
                 .iter()
                 .any(|a| other.accesses.iter().any(|b| a.object == b.object && a.mode.conflicts(b.mode)))
+    }
+
+    /// Whether a step that sleeps is another one after a step with this footprint: a reference that is given back may now be the last one.
+    pub(super) fn is_woken_by(&self, taken: &Footprint) -> bool {
+        let becomes_last = |access: &Access| {
+            matches!(access.mode, Mode::ReleaseEarly | Mode::ReleaseLate)
+                && taken.mode(access.object) == Some(Mode::ReleaseLate)
+        };
+        self.conflicts(taken) || self.accesses.iter().any(becomes_last)
     }
 
     /// A store of the step's own thread, with this footprint, has reached memory before the step.

@@ -312,12 +312,12 @@ fn who_drops_last_can_be_anyone() {
     let notes = seen.clone();
     holds(move || {
         let shared = Arc::new(Last(notes.clone()));
-        for name in ["a", "b"] {
+        for name in ["a", "b", "c"] {
             let shared = shared.clone();
             thread::Builder::new().name(name.to_string()).spawn(move || drop(shared)).unwrap();
         }
     });
-    assert_eq!(seen.lock().unwrap().len(), 3, "{seen:?}");
+    assert_eq!(seen.lock().unwrap().len(), 4, "{seen:?}");
 }
 
 #[test]
