@@ -5,6 +5,7 @@
 
 use super::{
     Buffers, Failure, FailureKind, Forwarding, Operation, Rules, Shared, State, Status, Subject, ThreadId, ThreadState,
+    Waits,
 };
 use crate::program::{Loc, LockMode, Ordering};
 use crate::schedule::{Action, Step};
@@ -30,6 +31,8 @@ pub struct Performed {
     pub buffered: bool,
     /// What went wrong.
     pub failure: Option<Failure>,
+    /// Cells that the thread made after its operation, with their first values.
+    pub created: Vec<(Loc, i64)>,
 }
 
 impl Performed {
@@ -48,8 +51,13 @@ impl<'s, S: Subject> Machine<'s, S> {
 
     /// The state before anything ran.
     pub fn start(&self) -> State<S::Thread> {
-        let threads = self.subject.initial().into_iter().map(|(key, local)| ThreadState::new(key, local));
-        State { shared: Shared::new(self.subject.initial_cells()), threads: threads.collect() }
+        let mut shared = Shared::new(self.subject.initial_cells());
+        let mut threads: Vec<_> =
+            self.subject.initial().into_iter().map(|(key, local)| ThreadState::new(key, local)).collect();
+        for thread in &mut threads {
+            self.subject.take_new_cells(&mut thread.local, &mut |loc, value| shared.create(loc, value));
+        }
+        State { shared, threads }
     }
 
     /// Adds to `steps` every step that is possible, by thread, operations before flushes.
@@ -57,6 +65,18 @@ impl<'s, S: Subject> Machine<'s, S> {
         for index in 0..state.threads.len() {
             self.steps_of(state, ThreadId(index as u16), steps);
         }
+        if steps.is_empty() {
+            steps.extend(self.another_turn(state));
+        }
+    }
+
+    /// Where nothing else can happen: a thread that said that it spins takes another turn, though nothing has changed.
+    pub fn another_turn(&self, state: &State<S::Thread>) -> Option<Step> {
+        let spins = |thread: &ThreadState<S::Thread>| {
+            thread.status == Status::Running && self.subject.waits(&thread.local) == Waits::Spinning
+        };
+        let index = state.threads.iter().position(spins)?;
+        Some(Step { thread: ThreadId(index as u16), action: Action::Run })
     }
 
     /// Adds to `steps` the steps of one thread. They depend on what is shared, on the thread and on its number alone, but for a thread
@@ -85,14 +105,19 @@ impl<'s, S: Subject> Machine<'s, S> {
 
     /// Whether a step is possible.
     pub fn can_take(&self, state: &State<S::Thread>, step: Step) -> bool {
-        let mut steps = Vec::new();
+        self.may_take(state, step, &mut Vec::new())
+    }
+
+    /// Whether a step is possible, with room to work in.
+    pub(crate) fn may_take(&self, state: &State<S::Thread>, step: Step, steps: &mut Vec<Step>) -> bool {
         match step.action {
             Action::Flush(at) => {
                 let buffer = &state.threads[step.thread.index()].buffer;
                 !self.bus_is_taken(state, step.thread) && buffer.flushable(&self.rules).any(|free| free == at as usize)
             }
             _ => {
-                self.operation_steps(state, step.thread, &mut steps);
+                steps.clear();
+                self.operation_steps(state, step.thread, steps);
                 steps.contains(&step)
             }
         }
@@ -161,6 +186,8 @@ impl<'s, S: Subject> Machine<'s, S> {
             Operation::Read { .. }
             | Operation::Yield
             | Operation::Choose { .. }
+            | Operation::Touch { .. }
+            | Operation::HasEnded { .. }
             | Operation::Fail(_)
             | Operation::Stop => false,
             Operation::Write { ordering, .. } => *ordering == Ordering::SeqCst && self.rules.fence_drains,
@@ -196,12 +223,13 @@ impl<'s, S: Subject> Machine<'s, S> {
             state.shared.write(entry.loc, entry.value);
         }
         let written = Some((entry.loc, entry.value));
-        Performed { operation: None, result: 0, written, buffered: false, failure }
+        Performed { operation: None, result: 0, written, buffered: false, failure, created: Vec::new() }
     }
 
     fn perform(&self, state: &mut State<S::Thread>, id: ThreadId, choice: Option<i64>) -> Performed {
         let operation = self.subject.operation(&state.threads[id.index()].local);
-        let outcome = self.effect(state, id, &operation, choice);
+        let mut created = Vec::new();
+        let outcome = self.effect(state, id, &operation, choice, &mut created);
         let thread = &mut state.threads[id.index()];
         let (result, written, failure) = match outcome {
             Ok((result, written)) => (result, written, None),
@@ -213,9 +241,11 @@ impl<'s, S: Subject> Machine<'s, S> {
             thread.status = Status::Ended;
         } else {
             self.subject.resume(&mut thread.local, result);
+            self.subject.take_new_cells(&mut thread.local, &mut |loc, value| created.push((loc, value)));
         }
         let buffered = written.is_some() && self.is_buffered(&operation);
-        Performed { operation: Some(operation), result, written, buffered, failure }
+        created.iter().for_each(|&(loc, value)| state.shared.create(loc, value));
+        Performed { operation: Some(operation), result, written, buffered, failure, created }
     }
 
     /// Does to memory, buffer and locks what the operation does. Gives its result and what it wrote.
@@ -225,6 +255,7 @@ impl<'s, S: Subject> Machine<'s, S> {
         id: ThreadId,
         operation: &Operation,
         choice: Option<i64>,
+        created: &mut Vec<(Loc, i64)>,
     ) -> Result<(i64, Option<(Loc, i64)>), Failure> {
         if let Some(loc) = operation.loc() {
             state.shared.check(loc)?;
@@ -258,13 +289,18 @@ impl<'s, S: Subject> Machine<'s, S> {
                 }
             }
             Operation::Fork { child } => {
-                let local = self.subject.fork(&state.threads[id.index()].local);
+                let mut local = self.subject.fork(&state.threads[id.index()].local);
+                self.subject.take_new_cells(&mut local, &mut |loc, value| created.push((loc, value)));
                 state.threads.push(ThreadState::new(child, local));
                 result = child.0 as i64;
             }
             Operation::Join { thread } if !state.threads.iter().any(|other| other.key == thread) => {
                 let message = format!("{} is not the handle of a thread", thread.0);
                 return Err(Failure::new(FailureKind::InvalidJoin, message));
+            }
+            Operation::HasEnded { thread } => {
+                let ended = |other: &ThreadState<S::Thread>| other.key == thread && other.status == Status::Ended;
+                result = i64::from(state.threads.iter().any(ended));
             }
             Operation::Free { block } if !shared.free(block) => {
                 return Err(Failure::new(FailureKind::UseAfterFree, format!("{block} is freed a second time")));
@@ -286,7 +322,9 @@ impl<'s, S: Subject> Machine<'s, S> {
     ) -> (i64, Option<(Loc, i64)>) {
         let old = self.view(state, id, loc);
         let new = match *operation {
-            Operation::Read { .. } => return (old, None),
+            Operation::Read { .. } | Operation::Touch { .. } => return (old, None),
+            Operation::Count { by: 0, .. } => return (old, None),
+            Operation::Count { by, .. } => old + by,
             Operation::Cas { expected, .. } if old != expected => return (old, None),
             Operation::Cas { desired, .. } => desired,
             Operation::Rmw { op, operand, .. } => op.apply(old, operand),

@@ -30,6 +30,16 @@ pub enum Operation {
         desired: i64,
         ordering: Ordering,
     },
+    /// An access to plain data that the machine does not hold: it can race, and that is all.
+    Touch {
+        loc: Loc,
+        writes: bool,
+    },
+    /// A reference to something is taken (1), given back (-1) or counted (0). The result is the count before.
+    Count {
+        loc: Loc,
+        by: i64,
+    },
     Fence {
         ordering: Ordering,
     },
@@ -63,6 +73,10 @@ pub enum Operation {
         child: ThreadKey,
     },
     Join {
+        thread: ThreadKey,
+    },
+    /// The result is 1 if the thread has ended.
+    HasEnded {
         thread: ThreadKey,
     },
     /// Waits until every other thread has ended: how `finally` begins.
@@ -107,6 +121,7 @@ pub enum FailureKind {
     LockMisuse,
     InvalidJoin,
     OutOfResources,
+    Leak,
 }
 
 impl FailureKind {
@@ -130,7 +145,9 @@ impl Operation {
             Operation::Read { loc, .. }
             | Operation::Write { loc, .. }
             | Operation::Rmw { loc, .. }
-            | Operation::Cas { loc, .. } => Some(*loc),
+            | Operation::Cas { loc, .. }
+            | Operation::Touch { loc, .. }
+            | Operation::Count { loc, .. } => Some(*loc),
             _ => None,
         }
     }

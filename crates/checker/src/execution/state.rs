@@ -55,6 +55,16 @@ impl Shared {
         Shared { cells, heap: Vec::new(), freed: Vec::new(), held: Vec::new(), waiting: Vec::new() }
     }
 
+    /// A cell comes into being with a value.
+    pub fn create(&mut self, loc: Loc, value: i64) {
+        if let Some(index) = loc.as_global()
+            && index >= self.cells.len()
+        {
+            self.cells.resize(index + 1, 0);
+        }
+        self.write(loc, value);
+    }
+
     /// The value in memory.
     pub fn read(&self, loc: Loc) -> i64 {
         match loc.as_global() {

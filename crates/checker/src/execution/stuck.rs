@@ -1,6 +1,6 @@
 //! What concerns several threads at once: an execution that cannot go on, and data races.
 
-use super::{Buffers, Machine, Operation, State, Status, Subject, ThreadId};
+use super::{Buffers, Machine, Operation, State, Status, Subject, ThreadId, Waits};
 use crate::program::{Access, Loc};
 use crate::schedule::{Action, Step};
 
@@ -54,13 +54,15 @@ impl<S: Subject> Machine<'_, S> {
     pub fn stuck(&self, state: &State<S::Thread>) -> Stuck {
         let unfinished = |status: Status| state.threads.iter().any(|thread| thread.status == status);
         let blocked: Vec<Blocked> = self.blocked(state).collect();
-        if blocked.iter().any(|blocked| blocked.operation == Operation::Stop) {
+        let waits = |blocked: &Blocked| self.subject.waits(&state.threads[blocked.thread.index()].local);
+        if blocked.iter().any(|blocked| blocked.operation == Operation::Stop || waits(blocked) == Waits::Timed) {
             Stuck::Assumed
         } else if unfinished(Status::Failed) {
             Stuck::Failed
         } else if blocked.is_empty() {
             Stuck::Finished
-        } else if blocked.iter().any(|blocked| !blocked.spins_on.is_empty()) {
+        } else if blocked.iter().any(|blocked| !blocked.spins_on.is_empty() && !matches!(waits(blocked), Waits::For(_)))
+        {
             Stuck::Livelock(blocked)
         } else {
             Stuck::Deadlock(blocked)
@@ -141,6 +143,7 @@ fn next_access(step: Step, operation: &Operation) -> Option<Next> {
     let (loc, writes, plain) = match *operation {
         Operation::Read { loc, access, .. } => (loc, false, access == Access::Plain),
         Operation::Write { loc, access, .. } => (loc, true, access == Access::Plain),
+        Operation::Touch { loc, writes } => (loc, writes, true),
         Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => (loc, true, false),
         _ => return None,
     };

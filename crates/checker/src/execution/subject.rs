@@ -1,7 +1,8 @@
 //! The seam between programs and the machine.
 
-use super::Operation;
-use crate::program::Loc;
+use super::{Failure, Operation, State};
+use crate::program::{Loc, Pc, Program, Span};
+use crate::report::FinalState;
 
 /// A program that can be run again and again from its start, as a set of deterministic threads.
 ///
@@ -33,6 +34,91 @@ pub trait Subject {
 
     /// Values of the global cells before anything ran.
     fn initial_cells(&self) -> Vec<i64>;
+
+    /// The same thread once more, where threads can be copied. An execution of those that cannot is taken back by running it
+    /// again.
+    fn copy(&self, thread: &Self::Thread) -> Option<Self::Thread>;
+
+    /// Hands over the cells that a thread has made since it was last asked, with their first values. Nobody else can know them yet.
+    fn take_new_cells(&self, _: &mut Self::Thread, _: &mut dyn FnMut(Loc, i64)) {}
+
+    /// How the thread takes it that it cannot go on.
+    fn waits(&self, _: &Self::Thread) -> Waits {
+        Waits::Forever
+    }
+
+    /// What is wrong now that every thread has ended.
+    fn left_behind(&self, _: &State<Self::Thread>) -> Option<Failure> {
+        None
+    }
+}
+
+/// How a thread waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// Until it can go on.
+    Forever,
+    /// The same, and this is what it waits for.
+    For(String),
+    /// It said that it spins: when nothing else can happen, it takes another turn.
+    Spinning,
+    /// For some time. That it is still waiting when nothing else can happen means nothing: in another execution it gave up.
+    Timed,
+}
+
+/// What people call a subject's threads and objects, and where its operations stand.
+pub trait Describe: Subject {
+    /// What runs.
+    fn title(&self) -> String;
+
+    /// The program that runs, if it is one: conditions are asked of its final states.
+    fn program(&self) -> Option<&Program> {
+        None
+    }
+
+    /// Where the thread's operation stands in the source.
+    fn span(&self, thread: &Self::Thread) -> Span;
+
+    /// A place in the source, in words.
+    fn place(&self, span: Span) -> String;
+
+    /// The routine and the instruction that the thread is at, where it has them.
+    fn site(&self, _: &Self::Thread) -> Option<(usize, Pc)> {
+        None
+    }
+
+    /// The innermost loop around the thread's operation.
+    fn loop_span(&self, _: &Self::Thread) -> Option<Span> {
+        None
+    }
+
+    /// The variable that receives the result of the thread's operation, where it has a name.
+    fn target(&self, _: &Self::Thread) -> Option<String> {
+        None
+    }
+
+    /// The thread's name.
+    fn name(&self, thread: &Self::Thread) -> String;
+
+    /// A cell's name.
+    fn loc_name(&self, loc: Loc) -> String;
+
+    /// A lock's name.
+    fn lock_name(&self, lock: u32) -> String;
+
+    /// A condition variable's name.
+    fn condvar_name(&self, condvar: u32) -> String;
+
+    /// Whether some cells are plain, so that there can be data races.
+    fn has_plain_cells(&self) -> bool;
+
+    /// The values in a state where every thread has ended.
+    fn final_state(&self, state: &State<Self::Thread>) -> FinalState;
+
+    /// Whether some thread can go round in circles without being noticed.
+    fn has_cycles(&self) -> bool {
+        false
+    }
 }
 
 /// A thread by the order of creation in one execution. Schedules use it.

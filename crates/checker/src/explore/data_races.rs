@@ -6,10 +6,10 @@
 use super::happens_before::Order;
 use super::judge::Judge;
 use super::process::{Label, Processes};
+use super::rewind::Acting;
 use super::rows::{self, Row};
-use crate::execution::{Buffers, Interpreter, IrThread, Machine, Operation, Subject, ThreadKey, ThreadState};
+use crate::execution::{Buffers, Describe, Machine, Operation, ThreadKey, ThreadState};
 use crate::program::{Access, Loc};
-use crate::schedule::{Action, Step};
 use std::collections::BTreeSet;
 
 /// The accesses to cells in the present execution, and the races that are known.
@@ -35,23 +35,15 @@ struct CellAccess {
 
 impl DataRaces {
     /// Notes the access of the last event, if it is one.
-    pub(super) fn note(
-        &mut self,
-        order: &Order,
-        subject: &Interpreter<'_>,
-        before: &ThreadState<IrThread>,
-        operation: Option<&Operation>,
-        step: Step,
-    ) {
+    pub(super) fn note(&mut self, order: &Order, acting: &Acting, operation: Option<&Operation>) {
         let event = order.len() - 1;
-        match (operation, step.action) {
-            (Some(operation), _) => self.add(event, subject, before, operation),
-            (None, Action::Flush(at)) => {
-                let entry = &before.buffer.entries()[at as usize];
+        match (operation, acting.flushed) {
+            (Some(operation), _) => self.add(event, acting.key, acting.span.start, operation),
+            (None, Some(entry)) => {
                 let place = order.issue_of(event).and_then(|issue| {
                     self.accesses.iter().find(|access| access.event == issue).map(|access| access.place)
                 });
-                let (thread, loc, plain) = (before.key, entry.loc, entry.access == Access::Plain);
+                let (thread, loc, plain) = (acting.key, entry.loc, entry.access == Access::Plain);
                 let place = place.unwrap_or(0);
                 self.accesses.push(CellAccess { event, thread, loc, writes: true, plain, arrives: true, place });
             }
@@ -60,25 +52,25 @@ impl DataRaces {
     }
 
     /// Notes the access that a thread cannot perform, if it is one. [`DataRaces::look_at_pending`] forgets it.
-    pub(super) fn note_pending(
+    pub(super) fn note_pending<S: Describe>(
         &mut self,
         order: &Order,
-        subject: &Interpreter<'_>,
-        thread: &ThreadState<IrThread>,
+        subject: &S,
+        thread: &ThreadState<S::Thread>,
         operation: &Operation,
     ) {
-        self.add(order.len(), subject, thread, operation);
+        self.add(order.len(), thread.key, subject.span(&thread.local).start, operation);
     }
 
-    fn add(&mut self, event: usize, subject: &Interpreter<'_>, thread: &ThreadState<IrThread>, operation: &Operation) {
+    fn add(&mut self, event: usize, thread: ThreadKey, place: u32, operation: &Operation) {
         let (loc, writes, plain) = match *operation {
             Operation::Read { loc, access, .. } => (loc, false, access == Access::Plain),
             Operation::Write { loc, access, .. } => (loc, true, access == Access::Plain),
+            Operation::Touch { loc, writes } => (loc, writes, true),
             Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => (loc, true, false),
             _ => return,
         };
-        let place = subject.span(&thread.local).start;
-        self.accesses.push(CellAccess { event, thread: thread.key, loc, writes, plain, arrives: false, place });
+        self.accesses.push(CellAccess { event, thread, loc, writes, plain, arrives: false, place });
     }
 
     /// Forgets accesses from this event on.
@@ -89,12 +81,12 @@ impl DataRaces {
     }
 
     /// Looks for races between the last event and earlier ones.
-    pub(super) fn look(
+    pub(super) fn look<S: Describe>(
         &mut self,
         order: &Order,
         processes: &Processes,
-        machine: &Machine<'_, Interpreter<'_>>,
-        judge: &mut Judge<'_>,
+        machine: &Machine<'_, S>,
+        judge: &mut Judge<'_, S>,
     ) {
         let event = order.len() - 1;
         if self.accesses.last().is_some_and(|access| access.event == event) {
@@ -104,13 +96,13 @@ impl DataRaces {
     }
 
     /// Looks for races between the access that was noted as pending and all events.
-    pub(super) fn look_at_pending(
+    pub(super) fn look_at_pending<S: Describe>(
         &mut self,
         order: &Order,
         processes: &Processes,
         label: Label,
-        machine: &Machine<'_, Interpreter<'_>>,
-        judge: &mut Judge<'_>,
+        machine: &Machine<'_, S>,
+        judge: &mut Judge<'_, S>,
     ) {
         if self.accesses.last().is_some_and(|access| access.event == order.len()) {
             self.look_before(order.reached(processes, label), order, processes, machine, judge);
@@ -126,13 +118,13 @@ impl DataRaces {
         }
     }
 
-    fn look_before(
+    fn look_before<S: Describe>(
         &mut self,
         reached: Row,
         order: &Order,
         processes: &Processes,
-        machine: &Machine<'_, Interpreter<'_>>,
-        judge: &mut Judge<'_>,
+        machine: &Machine<'_, S>,
+        judge: &mut Judge<'_, S>,
     ) {
         let Some((&second, earlier)) = self.accesses.split_last() else { return };
         let stores_overtake = machine.rules.buffers == Buffers::PerLocation;
@@ -156,12 +148,12 @@ impl DataRaces {
 }
 
 /// Runs these events alone and has the state judged.
-fn show(
+fn show<S: Describe>(
     events: &Row,
     order: &Order,
     processes: &Processes,
-    machine: &Machine<'_, Interpreter<'_>>,
-    judge: &mut Judge<'_>,
+    machine: &Machine<'_, S>,
+    judge: &mut Judge<'_, S>,
 ) {
     let mut state = machine.start();
     let mut path = Vec::new();

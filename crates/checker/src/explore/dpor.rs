@@ -23,7 +23,8 @@ use super::reversal::Reversal;
 use super::rewind::Rewindable;
 use super::wakeup_tree::{Forest, Tree};
 use super::{Options, Watch};
-use crate::execution::{Interpreter, Machine, Status, Subject, ThreadId};
+use crate::execution::{Describe, Machine, Status, ThreadId};
+use crate::program::Program;
 use crate::report::{Report, StopReason};
 use crate::schedule::{Action, Step};
 
@@ -34,19 +35,19 @@ const LOOK_EVERY: u64 = 1024;
 pub(super) const MOST_EVENTS: u64 = 10_000;
 
 /// Explores every trace and reports.
-pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
+pub fn check<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
     let machine = Machine::new(subject, options.rules);
     let mut search = Search::new(subject, &machine, options);
     let stop = search.run(watch);
     search.findings.report(stop)
 }
 
-struct Search<'a> {
-    machine: &'a Machine<'a, Interpreter<'a>>,
-    findings: Findings<'a>,
+struct Search<'a, S: Describe> {
+    machine: &'a Machine<'a, S>,
+    findings: Findings<'a, S>,
     processes: Processes,
     objects: Objects,
-    running: Rewindable<'a>,
+    running: Rewindable<'a, S>,
     order: Order,
     forest: Forest,
     /// One for each event of the present execution, and one for its end.
@@ -63,6 +64,10 @@ struct Node {
     sleep: Vec<Asleep>,
     /// What is still to be explored from here.
     tree: Tree,
+    /// Preemptions so far.
+    preemptions: u32,
+    /// The thread that ran last.
+    running: Option<usize>,
 }
 
 struct Asleep {
@@ -83,20 +88,22 @@ enum Next {
     Redundant,
 }
 
-impl<'a> Search<'a> {
-    fn new(subject: &'a Interpreter<'a>, machine: &'a Machine<'a, Interpreter<'a>>, options: &'a Options) -> Self {
-        let program = subject.program();
+impl<'a, S: Describe> Search<'a, S> {
+    fn new(subject: &'a S, machine: &'a Machine<'a, S>, options: &'a Options) -> Self {
+        let known = |program: &Program| [program.cells.len(), program.locks.len(), program.condvars.len()];
+        let [cells, locks, condvars] = subject.program().map_or([0; 3], known);
         let findings = Findings::new(subject, options);
+        let running = Rewindable::new(machine);
         let data_races = findings.judge.looks_at_states().then(DataRaces::default);
         Search {
             machine,
             findings,
             processes: Processes::default(),
-            objects: Objects::new(program.cells.len(), program.locks.len(), program.condvars.len()),
-            running: Rewindable::new(machine),
-            order: Order::new(subject.initial_cells()),
+            objects: Objects::new(cells, locks, condvars),
+            order: Order::new(running.state.shared.cells().to_vec()),
+            running,
             forest: Forest::default(),
-            nodes: vec![Node { sleep: Vec::new(), tree: Tree::EMPTY }],
+            nodes: vec![Node { sleep: Vec::new(), tree: Tree::EMPTY, preemptions: 0, running: None }],
             data_races,
             steps: Vec::new(),
             ends: 0,
@@ -107,17 +114,21 @@ impl<'a> Search<'a> {
         loop {
             match self.next() {
                 Ok(Next::Take { step, label, tree }) => self.take(step, label, tree),
-                Ok(Next::End) => {
-                    self.end();
-                    if !self.backtrack() {
-                        return self.findings.exhausted();
+                Ok(next) => {
+                    match next {
+                        Next::End => self.end(),
+                        _ => {
+                            self.findings.statistics.redundant += 1;
+                            self.reverse_races();
+                        }
                     }
-                }
-                Ok(Next::Redundant) => {
-                    self.findings.statistics.redundant += 1;
-                    self.reverse_races();
-                    if !self.backtrack() {
-                        return self.findings.exhausted();
+                    if let Some(stop) = self.findings.stop() {
+                        return stop;
+                    }
+                    match self.backtrack() {
+                        Ok(true) => {}
+                        Ok(false) => return self.findings.exhausted(),
+                        Err(why) => return StopReason::Nondeterminism(why),
                     }
                 }
                 Err(why) => return StopReason::Failed(why),
@@ -143,6 +154,7 @@ impl<'a> Search<'a> {
         }
         if let Some((label, tree)) = self.forest.take_first(&mut node.tree) {
             return match self.step_of(label) {
+                Some(step) if self.is_one_preemption_too_many(step) => Ok(Next::Redundant),
                 Some(step) => Ok(Next::Take { step, label, tree }),
                 // It may have come too early for a full buffer.
                 None if self.findings.incomplete.is_some() => Ok(Next::Redundant),
@@ -200,7 +212,14 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        if possible { Next::Redundant } else { Next::End }
+        match self.machine.another_turn(state) {
+            _ if possible => Next::Redundant,
+            Some(step) => {
+                let label = self.processes.label(state, self.machine.rules.buffers, step, None);
+                Next::Take { step, label, tree: Tree::EMPTY }
+            }
+            None => Next::End,
+        }
     }
 
     /// Takes a step. If it makes a choice that was not asked for, the other choices become branches.
@@ -222,15 +241,25 @@ impl<'a> Search<'a> {
                 others.push(self.processes.label(state, buffers, other, operation.as_ref()));
             }
         }
+        let (preemptions, running) = self.preemptions_after(step);
+        let state = &self.running.state;
+        let thread = &state.threads[step.thread.index()];
         let mut taken = observe(self.machine, &mut self.objects, &self.order, state, step, label, operation.as_ref());
+        if operation.is_some() && self.machine.is_awaiting(state, step.thread) {
+            // It takes another turn because nothing else can happen: everything so far comes before that.
+            taken.joins_all = true;
+            taken.gate = Gate::Open;
+        }
         if thread.buffer.entries().len() >= self.machine.rules.max_buffer {
             self.findings.met_buffer_bound(thread);
         }
         let done = self.running.take(step, operation.as_ref());
         performed(&mut taken, &done);
+        self.order.note_new_cells(&done.created);
         if let Some(failure) = &done.failure {
             let path = || self.running.path.clone();
-            self.findings.judge.failed(self.running.thread_before(), step, failure, path);
+            let thread = &self.running.state.threads[step.thread.index()];
+            self.findings.judge.failed(thread, self.running.acting().span, step, failure, path);
         }
         let node = self.nodes.last_mut().expect("there is a node for every state");
         for other in others.into_iter().rev().filter(|other| !node.sleep.iter().any(|asleep| asleep.label == *other)) {
@@ -238,16 +267,40 @@ impl<'a> Search<'a> {
         }
         let sleep = still_asleep(&node.sleep, &taken, &self.processes);
         if let (Some(watcher), Some(operation)) = (&mut self.findings.watcher, &operation) {
-            let before = &self.running.thread_before().local;
-            watcher.step(&taken, operation, before, &mut self.findings.judge, || self.running.path.clone());
+            let span = self.running.acting().span;
+            watcher.step(&taken, operation, span, &mut self.findings.judge, || self.running.path.clone());
         }
         self.order.push(&self.processes, self.objects.len(), taken);
-        self.nodes.push(Node { sleep, tree });
+        self.nodes.push(Node { sleep, tree, preemptions, running });
         if let Some(data_races) = &mut self.data_races {
-            let before = self.running.thread_before();
-            data_races.note(&self.order, self.findings.subject, before, done.operation.as_ref(), step);
+            data_races.note(&self.order, self.running.acting(), done.operation.as_ref());
             data_races.look(&self.order, &self.processes, self.machine, &mut self.findings.judge);
         }
+    }
+
+    /// How many preemptions there are after a step, and who runs then. Arrivals of stores are nobody's doing.
+    fn preemptions_after(&mut self, step: Step) -> (u32, Option<usize>) {
+        let node = self.nodes.last().expect("there is a node for every state");
+        let (preemptions, running) = (node.preemptions, node.running);
+        if matches!(step.action, Action::Flush(_)) || self.findings.options.limits.preemptions.is_none() {
+            return (preemptions, running);
+        }
+        let index = step.thread.index();
+        let preempted = running.filter(|&running| running != index).is_some_and(|running| {
+            self.steps.clear();
+            self.machine.operation_steps(&self.running.state, ThreadId(running as u16), &mut self.steps);
+            !self.steps.is_empty()
+        });
+        (preemptions + u32::from(preempted), Some(index))
+    }
+
+    fn is_one_preemption_too_many(&mut self, step: Step) -> bool {
+        let Some(most) = self.findings.options.limits.preemptions else { return false };
+        let too_many = self.preemptions_after(step).0 > most;
+        if too_many {
+            self.findings.incomplete = Some(StopReason::PreemptionLimit);
+        }
+        too_many
     }
 
     /// Nothing is possible any more.
@@ -297,10 +350,10 @@ impl<'a> Search<'a> {
     }
 
     /// Goes back to the last node that has something left to explore.
-    fn backtrack(&mut self) -> bool {
+    fn backtrack(&mut self) -> Result<bool, String> {
         loop {
             self.nodes.pop();
-            let Some(event) = self.order.pop() else { return false };
+            let Some(event) = self.order.pop() else { return Ok(false) };
             self.running.undo();
             if let Some(watcher) = &mut self.findings.watcher {
                 watcher.undo();
@@ -311,7 +364,9 @@ impl<'a> Search<'a> {
             let node = self.nodes.last_mut().expect("there is a node for every event");
             node.sleep.push(Asleep { label: event.label, footprint: event.footprint });
             if node.tree != Tree::EMPTY {
-                return true;
+                let order = &mut self.order;
+                self.running.settle(|at, done| order.redo(at, done))?;
+                return Ok(true);
             }
         }
     }
@@ -337,7 +392,7 @@ fn still_asleep(sleep: &[Asleep], taken: &super::happens_before::Taken, processe
         let mut footprint = asleep.footprint.clone();
         if taken.flushed.is_some() && processes.get(process).thread == taken.thread {
             footprint.own_store_arrived(&taken.footprint);
-        } else if footprint.conflicts(&taken.footprint) {
+        } else if footprint.is_woken_by(&taken.footprint) {
             continue;
         }
         left.push(Asleep { label: asleep.label, footprint });

@@ -158,7 +158,9 @@ impl<'a> Search<'a> {
             && let Some(failure) = &next.failure
         {
             let path = || [self.visited.path(at), vec![next.step]].concat();
-            self.findings.judge.failed(self.visited.thread(row[1 + index]), next.step, failure, path);
+            let thread = self.visited.thread(row[1 + index]);
+            let span = self.findings.subject.span(&thread.local);
+            self.findings.judge.failed(thread, span, next.step, failure, path);
         }
         let mut to = std::mem::take(&mut self.next_row);
         to.clear();

@@ -3,16 +3,16 @@
 use super::judge::Judge;
 use super::monitor::{Monitor, Watcher};
 use super::{Options, Progress, Watch};
-use crate::execution::{Interpreter, IrThread, Machine, State, Stuck, ThreadState};
+use crate::execution::{Describe, Interpreter, Machine, State, Stuck, ThreadState};
 use crate::report::{FinalState, Report, Statistics, StopReason, Violation, ViolationKind};
 use crate::schedule::Step;
 use std::collections::BTreeSet;
 
 /// Findings and counts.
-pub(super) struct Findings<'a> {
-    pub(super) subject: &'a Interpreter<'a>,
+pub(super) struct Findings<'a, S = Interpreter<'a>> {
+    pub(super) subject: &'a S,
     pub(super) options: &'a Options,
-    pub(super) judge: Judge<'a>,
+    pub(super) judge: Judge<'a, S>,
     final_states: BTreeSet<FinalState>,
     pub(super) statistics: Statistics,
     /// What was covered, where that is neither everything nor nothing.
@@ -20,11 +20,11 @@ pub(super) struct Findings<'a> {
     /// A bound was met: what was found stands, but not everything was covered.
     pub(super) incomplete: Option<StopReason>,
     /// Watches executions on the side.
-    pub(super) watcher: Option<Watcher<'a>>,
+    pub(super) watcher: Option<Watcher<'a, S>>,
 }
 
-impl<'a> Findings<'a> {
-    pub(super) fn new(subject: &'a Interpreter<'a>, options: &'a Options) -> Findings<'a> {
+impl<'a, S: Describe> Findings<'a, S> {
+    pub(super) fn new(subject: &'a S, options: &'a Options) -> Findings<'a, S> {
         Findings {
             subject,
             options,
@@ -40,8 +40,8 @@ impl<'a> Findings<'a> {
     /// Nothing can happen any more. Gives `false` if an assumption did not hold: nobody is interested in that.
     pub(super) fn ended(
         &mut self,
-        machine: &Machine<'a, Interpreter<'a>>,
-        state: &State<IrThread>,
+        machine: &Machine<'a, S>,
+        state: &State<S::Thread>,
         path: impl Fn() -> Vec<Step>,
     ) -> bool {
         let stuck = machine.stuck(state);
@@ -54,7 +54,10 @@ impl<'a> Findings<'a> {
             self.statistics.borderline = self.statistics.borderline.map(|count| count + more);
         }
         if stuck == Stuck::Finished {
-            let final_state = FinalState::of(self.subject, state);
+            if let Some(failure) = self.subject.left_behind(state) {
+                self.judge.left_behind(&failure, &path);
+            }
+            let final_state = self.subject.final_state(state);
             if !self.final_states.contains(&final_state) {
                 self.judge.finished(&final_state, path);
                 self.final_states.insert(final_state);
@@ -88,7 +91,7 @@ impl<'a> Findings<'a> {
     }
 
     /// A thread would store, but for the bound on its buffer: what it would have led to is not covered.
-    pub(super) fn met_buffer_bound(&mut self, thread: &ThreadState<IrThread>) {
+    pub(super) fn met_buffer_bound(&mut self, thread: &ThreadState<S::Thread>) {
         if self.incomplete.is_none() {
             let (store, around) = (self.subject.span(&thread.local), self.subject.loop_span(&thread.local));
             self.incomplete = Some(StopReason::BufferLimit { store, around });
@@ -108,7 +111,7 @@ impl<'a> Findings<'a> {
     pub(super) fn report(mut self, stop: StopReason) -> Report {
         let (violations, observations) = self.judge.findings();
         Report {
-            program: self.subject.program().name.clone(),
+            program: self.subject.title(),
             memory: self.options.memory,
             engine: self.options.engine,
             coverage: match stop {

@@ -29,6 +29,12 @@ pub(super) enum Mode {
     Own(u8),
     /// Changes it in a way that does not depend on other sharers: a shared lock.
     Share,
+    /// Counts a new reference to it.
+    Reference,
+    /// Gives a reference back while there are at least two others.
+    ReleaseEarly,
+    /// Gives the last reference but one back.
+    ReleaseLate,
     /// Changes it.
     Write,
 }
@@ -45,16 +51,29 @@ pub(super) struct Footprint {
 pub(super) struct Objects {
     cells: u32,
     locks: u32,
+    condvars: u32,
     fixed: u32,
     others: FxHashMap<(u8, u64), Object>,
 }
 
 impl Mode {
+    /// How a reference count is touched that was at `count`. Only who gives the last reference back can be told. Two that are given back
+    /// may be swapped as long as neither of them is the last; one that sleeps can become the last when the last but one is given back.
+    pub(super) fn of_count(count: i64, by: i64) -> Mode {
+        match (by, count) {
+            (1.., _) => Mode::Reference,
+            (0, _) => Mode::Read,
+            (_, 3..) => Mode::ReleaseEarly,
+            (_, 2) => Mode::ReleaseLate,
+            _ => Mode::Write,
+        }
+    }
+
     fn strength(self) -> u8 {
         match self {
             Mode::Own(_) => 0,
             Mode::Read => 1,
-            Mode::Share => 2,
+            Mode::Share | Mode::Reference | Mode::ReleaseEarly | Mode::ReleaseLate => 2,
             Mode::Write => 3,
         }
     }
@@ -64,7 +83,9 @@ impl Mode {
         match (self, other) {
             (Mode::Write, Mode::Own(waiting)) | (Mode::Own(waiting), Mode::Write) => waiting == 0,
             (Mode::Write, _) | (_, Mode::Write) => true,
-            (Mode::Share, Mode::Read) | (Mode::Read, Mode::Share) => true,
+            (Mode::Read, Mode::Read) => false,
+            (Mode::Read, Mode::Own(_)) | (Mode::Own(_), Mode::Read) => false,
+            (Mode::Read, _) | (_, Mode::Read) => true,
             _ => false,
         }
     }
@@ -88,6 +109,15 @@ impl Footprint {
                 .accesses
                 .iter()
                 .any(|a| other.accesses.iter().any(|b| a.object == b.object && a.mode.conflicts(b.mode)))
+    }
+
+    /// Whether a step that sleeps is another one after a step with this footprint: a reference that is given back may now be the last one.
+    pub(super) fn is_woken_by(&self, taken: &Footprint) -> bool {
+        let becomes_last = |access: &Access| {
+            matches!(access.mode, Mode::ReleaseEarly | Mode::ReleaseLate)
+                && taken.mode(access.object) == Some(Mode::ReleaseLate)
+        };
+        self.conflicts(taken) || self.accesses.iter().any(becomes_last)
     }
 
     /// A store of the step's own thread, with this footprint, has reached memory before the step.
@@ -129,9 +159,11 @@ impl Footprint {
 }
 
 impl Objects {
+    /// Numbers for so many cells, locks and condition variables that are known beforehand.
     pub(super) fn new(cells: usize, locks: usize, condvars: usize) -> Objects {
         let (cells, locks) = (cells as u32, locks as u32);
-        Objects { cells, locks, fixed: cells + locks + condvars as u32, others: FxHashMap::default() }
+        let condvars = condvars as u32;
+        Objects { cells, locks, condvars, fixed: cells + locks + condvars, others: FxHashMap::default() }
     }
 
     /// Whether it is a cell or a block, and neither a lock nor a condition variable.
@@ -159,12 +191,12 @@ impl Objects {
         self.other(2, key)
     }
 
-    pub(super) fn lock(&self, lock: u32) -> Object {
-        self.cells + lock
+    pub(super) fn lock(&mut self, lock: u32) -> Object {
+        if lock < self.locks { self.cells + lock } else { self.other(3, lock.into()) }
     }
 
-    pub(super) fn condvar(&self, condvar: u32) -> Object {
-        self.cells + self.locks + condvar
+    pub(super) fn condvar(&mut self, condvar: u32) -> Object {
+        if condvar < self.condvars { self.cells + self.locks + condvar } else { self.other(4, condvar.into()) }
     }
 
     fn other(&mut self, kind: u8, number: u64) -> Object {

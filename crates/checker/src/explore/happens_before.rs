@@ -12,7 +12,7 @@ use super::footprint::{Footprint, Mode, Object};
 use super::gate::Gate;
 use super::process::{Label, Processes};
 use super::rows::{self, Row};
-use crate::execution::ThreadKey;
+use crate::execution::{Operation, Performed, ThreadKey};
 use crate::program::{Loc, LockMode};
 use smallvec::SmallVec;
 
@@ -134,6 +134,31 @@ impl Order {
             barriers: 0,
             stores: 0,
             initial,
+        }
+    }
+
+    /// Cells have come into being with these values.
+    pub(super) fn note_new_cells(&mut self, created: &[(Loc, i64)]) {
+        for &(loc, value) in created {
+            let Some(index) = loc.as_global() else { continue };
+            if index >= self.initial.len() {
+                self.initial.resize(index + 1, 0);
+            }
+            self.initial[index] = value;
+        }
+    }
+
+    /// An event has been taken again, and its values may be others now.
+    pub(super) fn redo(&mut self, at: usize, done: &Performed) {
+        self.note_new_cells(&done.created);
+        let event = &mut self.events[at];
+        if let Some((_, value)) = done.written {
+            event.value = value;
+        }
+        if let (Outcome::Exchange(_, _, known), Some(Operation::Cas { expected, .. })) =
+            (&mut event.outcome, &done.operation)
+        {
+            *known = *expected;
         }
     }
 

@@ -154,7 +154,8 @@ impl Search<'_> {
         let performed = self.machine.apply(state, step);
         if let Some(failure) = &performed.failure {
             let path = || [self.visited.path(at), vec![step]].concat();
-            self.findings.judge.failed(&thread, step, failure, path);
+            let span = self.findings.subject.span(&thread.local);
+            self.findings.judge.failed(&thread, span, step, failure, path);
         }
         let mut next = self.visited.row_of(at).to_vec();
         let running = next.pop().filter(|_| matches!(step.action, Action::Flush(_)));

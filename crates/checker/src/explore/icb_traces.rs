@@ -48,8 +48,8 @@ pub(super) fn check(subject: &Interpreter<'_>, preemptions: u32, options: &Optio
 struct Search<'a> {
     machine: &'a Machine<'a, Interpreter<'a>>,
     findings: Findings<'a>,
-    running: Rewindable<'a>,
-    eye: Eye<'a>,
+    running: Rewindable<'a, Interpreter<'a>>,
+    eye: Eye<'a, Interpreter<'a>>,
     /// Events by what they do and what they come directly after.
     events: Interner<Vec<u32>>,
     /// How to take steps back.
@@ -178,12 +178,13 @@ impl Search<'_> {
         let done = self.running.take(step, Some(&operation));
         let taken = came_of(taken, &done);
         let path = || self.running.path.clone();
-        let before = self.running.thread_before();
+        let span = self.running.acting().span;
         if let Some(failure) = &done.failure {
-            self.findings.judge.failed(before, step, failure, path);
+            let thread = &self.running.state.threads[step.thread.index()];
+            self.findings.judge.failed(thread, span, step, failure, path);
         }
         if let Some(watcher) = &mut self.findings.watcher {
-            watcher.step(&taken, &operation, &before.local, &mut self.findings.judge, path);
+            watcher.step(&taken, &operation, span, &mut self.findings.judge, path);
         }
         self.note(&taken, &operation, step);
     }

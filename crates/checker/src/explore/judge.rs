@@ -1,19 +1,19 @@
 //! Turns what a search comes across into violations and observations, each once, with the first schedule to it.
 
 use crate::execution::{
-    Blocked, Failure, Interpreter, IrThread, Machine, Operation, Race, Rules, State, Status, Stuck, Subject, ThreadId,
-    ThreadKey, ThreadState,
+    Blocked, Describe, Failure, Interpreter, Machine, Operation, Race, Rules, State, Status, Stuck, ThreadId,
+    ThreadKey, ThreadState, Waits,
 };
-use crate::program::{Access, Automata, Loc, Program, Quantifier, Span};
+use crate::program::{Automata, Condition, Program, Quantifier, Span};
 use crate::report::{FinalState, Involved, Observation, Violation, ViolationKind};
 use crate::schedule::{Action, Schedule, Step};
 use crate::trace::{self, Event, ThreadInfo};
 use std::collections::BTreeSet;
 
 /// Collects what is wrong.
-pub(super) struct Judge<'a> {
-    subject: &'a Interpreter<'a>,
-    machine: Machine<'a, Interpreter<'a>>,
+pub(super) struct Judge<'a, S = Interpreter<'a>> {
+    subject: &'a S,
+    machine: Machine<'a, S>,
     has_plain_cells: bool,
     violations: Vec<(Identity, Violation)>,
     witnesses: Vec<Option<Schedule>>,
@@ -23,15 +23,14 @@ pub(super) struct Judge<'a> {
 /// What makes two violations the same.
 type Identity = (ViolationKind, Vec<(ThreadKey, u32)>, String);
 
-impl<'a> Judge<'a> {
-    pub(super) fn new(subject: &'a Interpreter<'a>, rules: Rules) -> Judge<'a> {
-        let program = subject.program();
+impl<'a, S: Describe> Judge<'a, S> {
+    pub(super) fn new(subject: &'a S, rules: Rules) -> Judge<'a, S> {
         Judge {
             subject,
             machine: Machine::new(subject, rules),
-            has_plain_cells: has_plain_cells(program),
+            has_plain_cells: subject.has_plain_cells(),
             violations: Vec::new(),
-            witnesses: vec![None; program.conditions.len()],
+            witnesses: vec![None; conditions(subject.program()).len()],
             seen: BTreeSet::new(),
         }
     }
@@ -47,7 +46,7 @@ impl<'a> Judge<'a> {
 
     /// Everything that is wrong, and the answers to questions.
     pub(super) fn findings(&mut self) -> (Vec<Violation>, Vec<Observation>) {
-        let conditions = self.subject.program().conditions.iter().zip(&self.witnesses);
+        let conditions = conditions(self.subject.program()).iter().zip(&self.witnesses);
         let observations = conditions.filter(|(condition, _)| condition.quantifier == Quantifier::Exists);
         let observations = observations.map(|(condition, witness)| Observation {
             span: condition.span,
@@ -58,7 +57,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Takes over what another judge of the same search has found.
-    pub(super) fn merge(&mut self, other: Judge<'_>) {
+    pub(super) fn merge(&mut self, other: Judge<'_, S>) {
         for (identity, violation) in other.violations {
             if self.seen.insert(identity.clone()) {
                 self.violations.push((identity, violation));
@@ -74,10 +73,11 @@ impl<'a> Judge<'a> {
         self.violations.sort_by(|a, b| a.0.cmp(&b.0));
     }
 
-    /// A thread failed in the last step of the path.
+    /// A thread failed in the last step of the path, with its operation there.
     pub(super) fn failed(
         &mut self,
-        thread: &ThreadState<IrThread>,
+        thread: &ThreadState<S::Thread>,
+        span: Span,
         step: Step,
         failure: &Failure,
         path: impl Fn() -> Vec<Step>,
@@ -86,7 +86,7 @@ impl<'a> Judge<'a> {
         let span = match step.action {
             // By now the thread is somewhere else than at its store.
             Action::Flush(_) => self.last_span(&path()),
-            Action::Run | Action::Choose(_) => self.subject.span(&thread.local),
+            Action::Run | Action::Choose(_) => span,
         };
         let identity = (kind, vec![(thread.key, span.start)], failure.message.clone());
         self.add(identity, failure.message.clone(), vec![(self.subject.name(&thread.local), span)], path);
@@ -107,13 +107,13 @@ impl<'a> Judge<'a> {
     }
 
     /// Nothing can happen, and not because all threads have ended.
-    pub(super) fn stuck(&mut self, state: &State<IrThread>, stuck: &Stuck, path: impl FnOnce() -> Vec<Step>) {
+    pub(super) fn stuck(&mut self, state: &State<S::Thread>, stuck: &Stuck, path: impl FnOnce() -> Vec<Step>) {
         let (kind, blocked) = match stuck {
             Stuck::Deadlock(blocked) => (ViolationKind::Deadlock, blocked),
             Stuck::Livelock(blocked) => (ViolationKind::Livelock, blocked),
             Stuck::Finished | Stuck::Assumed | Stuck::Failed => return,
         };
-        if self.subject.program().automata.is_some() {
+        if self.automata().is_some() {
             return;
         }
         let thread = |blocked: &Blocked| &state.threads[blocked.thread.index()];
@@ -128,8 +128,8 @@ impl<'a> Judge<'a> {
     }
 
     /// From here on something can always happen, and nothing ever ends.
-    pub(super) fn endless(&mut self, state: &State<IrThread>, path: impl FnOnce() -> Vec<Step>) {
-        if self.subject.program().automata.is_some() {
+    pub(super) fn endless(&mut self, state: &State<S::Thread>, path: impl FnOnce() -> Vec<Step>) {
+        if self.automata().is_some() {
             return;
         }
         let running = state.threads.iter().filter(|thread| thread.status == Status::Running);
@@ -145,9 +145,15 @@ impl<'a> Judge<'a> {
         self.add((ViolationKind::Livelock, places, String::new()), message, involved, path);
     }
 
+    /// Every thread has ended, and something is wrong with what is left.
+    pub(super) fn left_behind(&mut self, failure: &Failure, path: impl FnOnce() -> Vec<Step>) {
+        let identity = (ViolationKind::Failure(failure.kind), Vec::new(), failure.message.clone());
+        self.add(identity, failure.message.clone(), Vec::new(), path);
+    }
+
     /// Every thread has ended with these values.
     pub(super) fn finished(&mut self, values: &FinalState, path: impl Fn() -> Vec<Step>) {
-        let program = self.subject.program();
+        let Some(program) = self.subject.program() else { return };
         for (index, condition) in program.conditions.iter().enumerate() {
             let holds = values.satisfies(program, &condition.proposition);
             match condition.quantifier {
@@ -178,14 +184,18 @@ impl<'a> Judge<'a> {
         self.add((ViolationKind::Condition, place, String::new()), message, vec![(String::new(), span)], path);
     }
 
+    fn automata(&self) -> Option<&'a Automata> {
+        self.subject.program()?.automata.as_ref()
+    }
+
     /// Whether something can be wrong in the middle of an execution: a data race, or a goal that is reached.
     pub(super) fn looks_at_states(&self) -> bool {
-        self.has_plain_cells || self.subject.program().automata.as_ref().is_some_and(Automata::has_goal)
+        self.has_plain_cells || self.automata().is_some_and(Automata::has_goal)
     }
 
     /// Looks for data races and for the goal in a state that the path leads to.
-    pub(super) fn look_at(&mut self, state: &State<IrThread>, path: impl Fn() -> Vec<Step>) {
-        if let Some(automata) = &self.subject.program().automata {
+    pub(super) fn look_at(&mut self, state: &State<S::Thread>, path: impl Fn() -> Vec<Step>) {
+        if let Some(automata) = self.automata() {
             self.look_for_goal(automata, state, &path);
         }
         for race in self.machine.races(state) {
@@ -193,20 +203,19 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn look_for_goal(&mut self, automata: &Automata, state: &State<IrThread>, path: impl FnOnce() -> Vec<Step>) {
-        let is_content = |thread: &ThreadState<IrThread>| {
-            let (routine, pc) = self.subject.site(&thread.local);
-            automata.is_content(routine, pc)
+    fn look_for_goal(&mut self, automata: &Automata, state: &State<S::Thread>, path: impl FnOnce() -> Vec<Step>) {
+        let is_content = |thread: &ThreadState<S::Thread>| {
+            self.subject.site(&thread.local).is_some_and(|(routine, pc)| automata.is_content(routine, pc))
         };
         if !automata.has_goal() || !state.threads.iter().all(is_content) {
             return;
         }
-        let has_goal = |thread: &&ThreadState<IrThread>| {
-            let (routine, _) = self.subject.site(&thread.local);
-            automata.states[routine].iter().any(|state| state.goal)
+        let has_goal = |thread: &&ThreadState<S::Thread>| {
+            let states = self.subject.site(&thread.local).map(|(routine, _)| &automata.states[routine]);
+            states.is_some_and(|states| states.iter().any(|state| state.goal))
         };
         let place =
-            |thread: &ThreadState<IrThread>| (self.subject.name(&thread.local), self.subject.span(&thread.local));
+            |thread: &ThreadState<S::Thread>| (self.subject.name(&thread.local), self.subject.span(&thread.local));
         let places: Vec<_> = state.threads.iter().filter(has_goal).map(place).collect();
         let names: Vec<&str> = places.iter().map(|(name, _)| name.as_str()).collect();
         let message = match &names[..] {
@@ -216,7 +225,7 @@ impl<'a> Judge<'a> {
         self.add((ViolationKind::Goal, vec![], String::new()), message, places, path);
     }
 
-    fn race(&mut self, state: &State<IrThread>, race: &Race, path: &impl Fn() -> Vec<Step>) {
+    fn race(&mut self, state: &State<S::Thread>, race: &Race, path: &impl Fn() -> Vec<Step>) {
         let threads = race.accesses.map(|access| &state.threads[access.thread.index()]);
         let [first, second] = threads.map(|thread| self.subject.name(&thread.local));
         let mut spans = threads.map(|thread| self.subject.span(&thread.local));
@@ -240,21 +249,24 @@ impl<'a> Judge<'a> {
         }
         let identity = (ViolationKind::DataRace, places(spans), String::new());
         if !self.seen.contains(&identity) {
-            let schedule = [path(), self.take_in_turn(state, race)].concat();
+            let schedule = self.take_in_turn(&path(), race);
             // In the threads' own order, however the race was come across.
             let mut named = [(threads[0].key, first, spans[0]), (threads[1].key, second, spans[1])];
             named.sort_by_key(|access| access.0);
             let [(_, first, span), (_, second, other)] = named;
-            let message = format!("{first} and {second} access `{}` at the same time", self.loc(race.loc));
+            let message = format!("{first} and {second} access `{}` at the same time", self.subject.loc_name(race.loc));
             self.add(identity, message, vec![(first, span), (second, other)], || schedule);
         }
     }
 
     /// The two accesses as the last steps, as far as both can be taken: a store at its buffer's bound cannot, nor
     /// can a read that spins and would see nothing new.
-    fn take_in_turn(&self, state: &State<IrThread>, race: &Race) -> Vec<Step> {
-        let mut state = state.clone();
-        let mut taken = Vec::new();
+    fn take_in_turn(&self, path: &[Step], race: &Race) -> Vec<Step> {
+        let mut state = self.machine.start();
+        for &step in path {
+            self.machine.apply(&mut state, step);
+        }
+        let mut taken = path.to_vec();
         for step in race.accesses {
             let mut possible = Vec::new();
             self.machine.steps(&state, &mut possible);
@@ -285,44 +297,37 @@ impl<'a> Judge<'a> {
         self.violations.push((identity, violation));
     }
 
-    fn describe(&self, state: &State<IrThread>, blocked: &Blocked) -> String {
-        let program = self.subject.program();
+    fn describe(&self, state: &State<S::Thread>, blocked: &Blocked) -> String {
         let name = |id: ThreadId| self.subject.name(&state.threads[id.index()].local);
         let waits_for: Vec<String> = blocked.waits_for.iter().map(|&id| name(id)).collect();
         let waits_for = waits_for.join(" and ");
         let who = name(blocked.thread);
         if !blocked.spins_on.is_empty() {
-            let cells: Vec<String> = blocked.spins_on.iter().map(|&loc| format!("`{}`", self.loc(loc))).collect();
+            let cells: Vec<String> =
+                blocked.spins_on.iter().map(|&loc| format!("`{}`", self.subject.loc_name(loc))).collect();
             return format!("{who} spins on {} for ever", cells.join(", "));
+        }
+        if let Waits::For(what) = self.subject.waits(&state.threads[blocked.thread.index()].local) {
+            return format!("{who} waits for {what}");
         }
         match blocked.operation {
             Operation::Lock { lock, .. } => {
-                let lock = &program.locks[lock as usize].name;
+                let lock = self.subject.lock_name(lock);
                 format!("{who} waits for `{lock}`, which {waits_for} holds")
             }
             Operation::Reacquire { condvar, .. } if !state.shared.is_notified(condvar, blocked.thread) => {
-                format!("{who} waits to be notified of `{}`", program.condvars[condvar as usize])
+                format!("{who} waits to be notified of `{}`", self.subject.condvar_name(condvar))
             }
             Operation::Reacquire { lock, .. } => {
-                format!("{who} waits to take `{}` back", program.locks[lock as usize].name)
+                format!("{who} waits to take `{}` back", self.subject.lock_name(lock))
             }
             Operation::Join { .. } => format!("{who} waits for {waits_for} to end"),
             _ => format!("{who} cannot go on"),
         }
     }
-
-    fn loc(&self, loc: Loc) -> String {
-        self.subject.program().loc_name(loc)
-    }
 }
 
-/// Whether data races are errors somewhere.
-pub(super) fn has_plain_cells(program: &Program) -> bool {
-    use crate::program::{Instr, Place};
-    let plain_field = |instr: &Instr| {
-        let (Instr::Load { place, .. } | Instr::Store { place, .. }) = instr else { return false };
-        matches!(place, Place::Deref { access: Access::Plain, .. })
-    };
-    program.cells.iter().any(|cell| cell.access == Access::Plain)
-        || program.routines.iter().any(|routine| routine.code.iter().any(plain_field))
+/// What is asked of final states.
+fn conditions(program: Option<&Program>) -> &[Condition] {
+    program.map_or(&[], |program| &program.conditions)
 }

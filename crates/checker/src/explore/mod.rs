@@ -5,6 +5,7 @@
 pub mod auto;
 pub mod cumulative;
 mod data_races;
+pub mod dfs;
 pub mod dpor;
 mod endless;
 mod engine;
@@ -39,15 +40,16 @@ mod wakeup_tree;
 
 pub use engine::Engine;
 pub use monitor::Monitor;
-pub use replay::{Replay, replay};
+pub use replay::{Replay, replay, replay_subject};
 pub use sequential::sequential;
 pub use simplest::{price, simplify};
 pub use survey::{Survey, SurveyedRead, survey};
 
-use crate::execution::{Interpreter, MemoryModel, Rules};
+use crate::execution::{Describe, Interpreter, MemoryModel, Rules};
 use crate::program::Program;
 use crate::report::{Report, StopReason, Violation, ViolationKind};
 use crate::solver::Query;
+use crate::trace::ReplayError;
 
 /// What to check, and how far.
 #[derive(Clone, Debug)]
@@ -96,6 +98,8 @@ pub struct Limits {
     pub states: u64,
     /// Steps of one execution.
     pub events: u64,
+    /// Preemptions of one execution, for `dpor`.
+    pub preemptions: Option<u32>,
 }
 
 /// Looks at a search from outside: time, interrupts, progress.
@@ -160,7 +164,7 @@ pub struct Unwatched;
 impl Options {
     /// Everything under this memory model, without bounds.
     pub fn new(memory: MemoryModel) -> Options {
-        let limits = Limits { executions: u64::MAX, states: u64::MAX, events: u64::MAX };
+        let limits = Limits { executions: u64::MAX, states: u64::MAX, events: u64::MAX, preemptions: None };
         let (rules, engine) = (memory.rules(), Engine::Exhaustive);
         Options {
             memory,
@@ -189,7 +193,25 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
         Some(_) => monitor::lifted(&subject, options.rules, search(&subject, &monitor::below(options), watch)),
         None => search(&subject, options, watch),
     };
-    confirmed(&subject, options, report)
+    confirmed(options, report, |violation| {
+        let patience = if violation.kind == ViolationKind::Livelock { usize::MAX } else { 0 };
+        let replay = replay::judged(&subject, options.rules, &violation.schedule, replay::endless(patience))?;
+        let is_not_sc = || monitor::is_not_sc(&subject, options.rules, &violation.schedule);
+        Ok(Replay { is_sequential: violation.kind != ViolationKind::StoreBuffers || !is_not_sc(), ..replay })
+    })
+}
+
+/// Checks any subject with the engine that the options name, if that engine can: some need threads that can be copied. Every violation
+/// has been replayed.
+pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    let options = &Options { rules: options.rules.unbounded(), ..options.clone() };
+    let report = match options.engine {
+        Engine::Random { seed } => random::check(subject, seed, options, watch),
+        Engine::Pct { seed, depth } => pct::check(subject, seed, depth, options, watch),
+        Engine::Exhaustive => dfs::check(subject, options, watch),
+        _ => dpor::check(subject, options, watch),
+    };
+    confirmed(options, report, |violation| replay_subject(subject, options.rules, &violation.schedule))
 }
 
 fn search(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
@@ -214,13 +236,20 @@ pub fn predict(program: &Program, options: &Options, watch: &dyn Watch) -> Repor
     let options = Options { engine: Engine::Mcr, ..options.clone() };
     let options = &options.engine.adapt(&options);
     let report = mcr::predict(&subject, options, watch);
-    confirmed(&subject, options, report)
+    confirmed(options, report, |violation| {
+        let patience = if violation.kind == ViolationKind::Livelock { usize::MAX } else { 0 };
+        replay::judged(&subject, options.rules, &violation.schedule, replay::endless(patience))
+    })
 }
 
 /// The report without violations that do not show when they are replayed; if there are any, with that.
-fn confirmed(subject: &Interpreter<'_>, options: &Options, mut report: Report) -> Report {
+fn confirmed(
+    options: &Options,
+    mut report: Report,
+    replay: impl Fn(&Violation) -> Result<Replay, ReplayError>,
+) -> Report {
     let mut unconfirmed = None;
-    report.violations.retain(|violation| match confirm(subject, options, violation) {
+    report.violations.retain(|violation| match confirm(violation, replay(violation)) {
         Ok(()) => true,
         Err(why) => {
             unconfirmed = Some(why);
@@ -237,16 +266,13 @@ fn confirmed(subject: &Interpreter<'_>, options: &Options, mut report: Report) -
     report
 }
 
-/// Replays a violation's schedule and sees whether that violation shows.
-fn confirm(subject: &Interpreter<'_>, options: &Options, violation: &Violation) -> Result<(), String> {
-    if violation.kind == ViolationKind::StoreBuffers {
-        let shown = monitor::is_not_sc(subject, options.rules, &violation.schedule);
-        return shown.then_some(()).ok_or_else(|| format!("schedule {} is one of sc", violation.schedule));
-    }
-    let patience = if violation.kind == ViolationKind::Livelock { usize::MAX } else { 0 };
-    let replayed = replay::judged(subject, options.rules, &violation.schedule, patience);
+/// Sees whether a violation shows when its schedule is replayed.
+fn confirm(violation: &Violation, replayed: Result<Replay, ReplayError>) -> Result<(), String> {
     let replayed = replayed.map_err(|error| error.to_string())?;
     let Violation { schedule, kind, .. } = violation;
+    if *kind == ViolationKind::StoreBuffers {
+        return (!replayed.is_sequential).then_some(()).ok_or_else(|| format!("schedule {schedule} is one of sc"));
+    }
     // Which of the two accesses of a race comes first depends on where along the schedule it is noticed.
     let same_place = |shown: &Violation| shown.span == violation.span || *kind == ViolationKind::DataRace;
     let same = |shown: &Violation| shown.kind == *kind && same_place(shown);

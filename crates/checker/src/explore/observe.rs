@@ -4,18 +4,18 @@ use super::footprint::{Footprint, Mode, Objects};
 use super::gate::{Awaited, Gate};
 use super::happens_before::{Order, Outcome, Taken};
 use super::process::Label;
-use crate::execution::{Buffers, Interpreter, IrThread, Machine, Operation, Performed, State, Subject, ThreadId};
+use crate::execution::{Buffers, Machine, Operation, Performed, State, Subject, ThreadId};
 use crate::program::{Loc, LockMode, Ordering};
 use crate::schedule::{Action, Step};
 use smallvec::SmallVec;
 
 /// Looks at a step before it is taken. An operation that may fail to write or to lock is taken to succeed, until [`performed`]
 /// says what came of it.
-pub(super) fn observe(
-    machine: &Machine<'_, Interpreter<'_>>,
+pub(super) fn observe<S: Subject>(
+    machine: &Machine<'_, S>,
     objects: &mut Objects,
     order: &Order,
-    state: &State<IrThread>,
+    state: &State<S::Thread>,
     step: Step,
     label: Label,
     operation: Option<&Operation>,
@@ -85,16 +85,16 @@ fn alive(footprint: &mut Footprint, objects: &mut Objects, loc: Loc) {
     }
 }
 
-struct Observer<'a, 'm> {
-    machine: &'a Machine<'m, Interpreter<'m>>,
+struct Observer<'a, 'm, S: Subject> {
+    machine: &'a Machine<'m, S>,
     objects: &'a mut Objects,
     order: &'a Order,
-    state: &'a State<IrThread>,
+    state: &'a State<S::Thread>,
     thread: ThreadId,
     taken: &'a mut Taken,
 }
 
-impl Observer<'_, '_> {
+impl<S: Subject> Observer<'_, '_, S> {
     /// A thread that spins goes on when one of the cells that it read has changed.
     fn guard(&mut self) {
         let awaiting = self.machine.subject.awaiting(&self.state.threads[self.thread.index()].local);
@@ -135,6 +135,14 @@ impl Observer<'_, '_> {
             }
             Operation::Write { loc, value, ordering, .. } => self.write(loc, value, ordering),
             Operation::Rmw { loc, .. } => touch(&mut self.taken.footprint, self.objects, loc, Mode::Write),
+            Operation::Touch { loc, writes } => {
+                let mode = if writes { Mode::Write } else { Mode::Read };
+                touch(&mut self.taken.footprint, self.objects, loc, mode);
+            }
+            Operation::Count { loc, by } => {
+                let mode = Mode::of_count(self.state.shared.read(loc), by);
+                self.taken.footprint.add(self.objects.cell(loc), mode);
+            }
             Operation::Cas { loc, expected, .. } => {
                 touch(&mut self.taken.footprint, self.objects, loc, Mode::Write);
                 self.taken.outcome = Outcome::Exchange(loc, self.objects.cell(loc), expected);
@@ -151,6 +159,7 @@ impl Observer<'_, '_> {
                 self.taken.footprint.add(object, Mode::Read);
                 self.taken.gate = Gate::Ended(thread, object);
             }
+            Operation::HasEnded { thread } => self.taken.footprint.add(self.objects.thread(thread), Mode::Read),
             Operation::JoinAll => self.taken.joins_all = true,
             Operation::End => {
                 let object = self.objects.thread(self.taken.thread);
@@ -176,36 +185,36 @@ impl Observer<'_, '_> {
 
     fn lock_operation(&mut self, operation: &Operation, step: Step) {
         let touch = |mode| if mode == LockMode::Shared { Mode::Share } else { Mode::Write };
-        let lock = |lock: u32| self.objects.lock(lock);
+        let objects = &mut *self.objects;
         let footprint = &mut self.taken.footprint;
         match *operation {
             Operation::Lock { lock: index, mode } => {
-                footprint.add(lock(index), touch(mode));
+                footprint.add(objects.lock(index), touch(mode));
                 self.taken.holds = 1;
-                self.taken.gate = Gate::Lock(lock(index), mode);
+                self.taken.gate = Gate::Lock(objects.lock(index), mode);
             }
             Operation::TryLock { lock: index, mode } => {
-                footprint.add(lock(index), touch(mode));
+                footprint.add(objects.lock(index), touch(mode));
                 self.taken.holds = 1;
-                self.taken.outcome = Outcome::TryLock(lock(index), mode);
+                self.taken.outcome = Outcome::TryLock(objects.lock(index), mode);
             }
             Operation::Unlock { lock: index, mode } => {
-                footprint.add(lock(index), touch(mode));
+                footprint.add(objects.lock(index), touch(mode));
                 self.taken.holds = -1;
             }
             Operation::Wait { condvar, lock: index } => {
-                footprint.add(lock(index), Mode::Write);
-                footprint.add(self.objects.condvar(condvar), Mode::Read);
+                footprint.add(objects.lock(index), Mode::Write);
+                footprint.add(objects.condvar(condvar), Mode::Read);
                 self.taken.holds = -1;
             }
             Operation::Reacquire { condvar, lock: index } => {
-                footprint.add(lock(index), Mode::Write);
-                footprint.add(self.objects.condvar(condvar), Mode::Read);
+                footprint.add(objects.lock(index), Mode::Write);
+                footprint.add(objects.condvar(condvar), Mode::Read);
                 self.taken.holds = 1;
-                self.taken.gate = Gate::Notified(lock(index));
+                self.taken.gate = Gate::Notified(objects.lock(index));
             }
             Operation::Notify { condvar, all } => {
-                footprint.add(self.objects.condvar(condvar), Mode::Write);
+                footprint.add(objects.condvar(condvar), Mode::Write);
                 self.taken.notified = self.notified(condvar, all, step);
             }
             _ => {}

@@ -9,13 +9,13 @@
 use super::process::{ProcessId, Processes};
 use super::sampling::{self, Picker};
 use super::{Options, Watch};
-use crate::execution::{Buffers, Interpreter, IrThread, State};
+use crate::execution::{Buffers, Describe, State};
 use crate::report::Report;
 use crate::schedule::Step;
 use fastrand::Rng;
 
 /// Runs executions with random priorities and reports. The same seed gives the same executions.
-pub fn check(subject: &Interpreter<'_>, seed: u64, depth: u32, options: &Options, watch: &dyn Watch) -> Report {
+pub fn check<S: Describe>(subject: &S, seed: u64, depth: u32, options: &Options, watch: &dyn Watch) -> Report {
     let depth = depth.max(1);
     let mut pct = Pct {
         seed,
@@ -64,7 +64,7 @@ impl Picker for Pct {
         self.changes = (1..u64::from(self.depth)).map(|to| (rng.u64(1..=longest), to)).collect();
     }
 
-    fn pick(&mut self, state: &State<IrThread>, steps: &[Step]) -> Step {
+    fn pick<T>(&mut self, state: &State<T>, steps: &[Step]) -> Step {
         let mut best: Option<(u64, ProcessId)> = None;
         let mut candidates: Vec<Step> = Vec::new();
         for &step in steps {

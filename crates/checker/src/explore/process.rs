@@ -1,7 +1,7 @@
 //! Processes: what is totally ordered by itself in every execution. A thread's operations are one process, and its stores on
 //! their way to memory another (TSO) or one per cell (PSO).
 
-use crate::execution::{Buffers, IrThread, Operation, State, ThreadId, ThreadKey};
+use crate::execution::{Buffers, Operation, State, ThreadId, ThreadKey};
 use crate::program::Loc;
 use crate::schedule::{Action, Step};
 
@@ -65,9 +65,9 @@ impl Processes {
     }
 
     /// The label of a step that is possible in a state.
-    pub(super) fn label(
+    pub(super) fn label<T>(
         &mut self,
-        state: &State<IrThread>,
+        state: &State<T>,
         buffers: Buffers,
         step: Step,
         operation: Option<&Operation>,
@@ -91,12 +91,7 @@ impl Processes {
     }
 
     /// The step that a label means in a state, if its thread has been started.
-    pub(super) fn step(
-        &self,
-        state: &State<IrThread>,
-        label: Label,
-        operation: impl Fn(&IrThread) -> Operation,
-    ) -> Option<Step> {
+    pub(super) fn step<T>(&self, state: &State<T>, label: Label, operation: impl Fn(&T) -> Operation) -> Option<Step> {
         let process = self.get(label.process);
         let index = thread_index(state, process.thread)?;
         let thread = &state.threads[index];
@@ -116,6 +111,6 @@ impl Processes {
 }
 
 /// Where the thread is among those of a state.
-pub(super) fn thread_index(state: &State<IrThread>, key: ThreadKey) -> Option<usize> {
+pub(super) fn thread_index<T>(state: &State<T>, key: ThreadKey) -> Option<usize> {
     state.threads.iter().position(|thread| thread.key == key)
 }

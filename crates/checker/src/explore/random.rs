@@ -2,13 +2,13 @@
 
 use super::sampling::{self, Picker};
 use super::{Options, Watch};
-use crate::execution::{Interpreter, IrThread, State};
+use crate::execution::{Describe, State};
 use crate::report::Report;
 use crate::schedule::Step;
 use fastrand::Rng;
 
 /// Runs random executions and reports. The same seed gives the same executions.
-pub fn check(subject: &Interpreter<'_>, seed: u64, options: &Options, watch: &dyn Watch) -> Report {
+pub fn check<S: Describe>(subject: &S, seed: u64, options: &Options, watch: &dyn Watch) -> Report {
     let mut random = Random { seed, rng: Rng::with_seed(seed) };
     sampling::check(subject, options, watch, &mut random)
 }
@@ -21,7 +21,7 @@ struct Random {
 impl Picker for Random {
     fn begin(&mut self) {}
 
-    fn pick(&mut self, _: &State<IrThread>, steps: &[Step]) -> Step {
+    fn pick<T>(&mut self, _: &State<T>, steps: &[Step]) -> Step {
         steps[self.rng.usize(..steps.len())]
     }
 

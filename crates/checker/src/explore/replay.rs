@@ -3,7 +3,7 @@
 use super::endless::never_ends;
 use super::judge::Judge;
 use super::monitor::is_not_sc;
-use crate::execution::{Interpreter, Machine, Rules, Stuck};
+use crate::execution::{Describe, Interpreter, IrThread, Machine, Rules, State, Stuck};
 use crate::program::Program;
 use crate::report::{Observation, Violation};
 use crate::schedule::{Schedule, Step};
@@ -30,16 +30,26 @@ const PATIENCE: usize = 20_000;
 /// Follows a schedule and judges what happens.
 pub fn replay(program: &Program, rules: Rules, schedule: &Schedule) -> Result<Replay, ReplayError> {
     let subject = Interpreter::new(program);
-    let replay = judged(&subject, rules, schedule, PATIENCE)?;
+    let replay = judged(&subject, rules, schedule, endless(PATIENCE))?;
     Ok(Replay { is_sequential: !is_not_sc(&subject, rules, schedule), ..replay })
 }
 
-/// Follows a schedule and judges what happens, but for whether SC has it, too. Looks at as many states as `patience` says to find out whether its end is one.
-pub(super) fn judged(
-    subject: &Interpreter<'_>,
+/// Follows a schedule of any subject and judges what happens.
+pub fn replay_subject<S: Describe>(subject: &S, rules: Rules, schedule: &Schedule) -> Result<Replay, ReplayError> {
+    judged(subject, rules, schedule, |_, _| false)
+}
+
+/// Looks at as many states as `patience` says to find out whether there is an end.
+pub(super) fn endless(patience: usize) -> impl Fn(&Machine<'_, Interpreter<'_>>, &State<IrThread>) -> bool {
+    move |machine, state| machine.subject.has_cycles() && never_ends(machine, state, patience)
+}
+
+/// Follows a schedule and judges what happens, but for whether SC has it, too; asks whether its end is one.
+pub(super) fn judged<S: Describe>(
+    subject: &S,
     rules: Rules,
     schedule: &Schedule,
-    patience: usize,
+    endless: impl Fn(&Machine<'_, S>, &State<S::Thread>) -> bool,
 ) -> Result<Replay, ReplayError> {
     let machine = Machine::new(subject, rules);
     let mut judge = Judge::new(subject, rules);
@@ -51,8 +61,13 @@ pub(super) fn judged(
             machine.steps(state, &mut possible);
             let stuck = possible.is_empty().then(|| machine.stuck(state));
             match stuck {
-                Some(stuck) => judge.stuck(state, &stuck, || steps.clone()),
-                None if subject.has_cycles() && never_ends(&machine, state, patience) => {
+                Some(stuck) => {
+                    if let Some(failure) = subject.left_behind(state).filter(|_| stuck == Stuck::Finished) {
+                        judge.left_behind(&failure, || steps.clone());
+                    }
+                    judge.stuck(state, &stuck, || steps.clone());
+                }
+                None if endless(&machine, state) => {
                     judge.endless(state, || steps.clone());
                 }
                 None => {}

@@ -162,7 +162,7 @@ impl<'a, 'j> Runner<'a, 'j> {
         let performed = self.machine.apply(&mut self.state, step);
         self.steps.push(step);
         if let Some(failure) = &performed.failure {
-            self.judge.failed(&before, step, failure, || self.steps.clone());
+            self.judge.failed(&before, self.subject.span(&before.local), step, failure, || self.steps.clone());
         }
         self.note_threads();
         let result = performed.history_entry();

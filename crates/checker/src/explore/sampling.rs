@@ -3,7 +3,7 @@
 
 use super::findings::Findings;
 use super::{Options, Watch, monitor};
-use crate::execution::{Interpreter, IrThread, Machine, State};
+use crate::execution::{Describe, Machine, State};
 use crate::report::{Report, StopReason};
 use crate::schedule::Step;
 
@@ -20,18 +20,18 @@ pub(super) trait Picker {
     fn begin(&mut self);
 
     /// Picks one of the steps that are possible in a state; there is at least one.
-    fn pick(&mut self, state: &State<IrThread>, steps: &[Step]) -> Step;
+    fn pick<T>(&mut self, state: &State<T>, steps: &[Step]) -> Step;
 
     /// What this many executions say about the program.
     fn coverage(&self, executions: u64) -> String;
 }
 
 /// Runs executions and reports.
-pub(super) fn check(
-    subject: &Interpreter<'_>,
+pub(super) fn check<S: Describe>(
+    subject: &S,
     options: &Options,
     watch: &dyn Watch,
-    picker: &mut dyn Picker,
+    picker: &mut impl Picker,
 ) -> Report {
     let machine = Machine::new(subject, options.rules);
     let mut findings = Findings::new(subject, options);
@@ -53,7 +53,7 @@ pub(super) fn check(
 }
 
 /// Runs one execution to its end, unless it is too long.
-fn run<'a>(machine: &Machine<'a, Interpreter<'a>>, findings: &mut Findings<'a>, picker: &mut dyn Picker) {
+fn run<'a, S: Describe>(machine: &Machine<'a, S>, findings: &mut Findings<'a, S>, picker: &mut impl Picker) {
     if let Some(watcher) = &mut findings.watcher {
         watcher.restart();
     }
@@ -69,17 +69,18 @@ fn run<'a>(machine: &Machine<'a, Interpreter<'a>>, findings: &mut Findings<'a>, 
             return;
         }
         let step = picker.pick(&state, &steps);
-        let before = state.threads[step.thread.index()].clone();
+        let span = machine.subject.span(&state.threads[step.thread.index()].local);
         let seen = findings.watcher.as_mut().map(|watcher| watcher.look(&state, step));
         let performed = machine.apply(&mut state, step);
         path.push(step);
         if let (Some(watcher), Some((taken, operation))) = (&mut findings.watcher, seen) {
             let taken = monitor::came_of(taken, &performed);
-            watcher.step(&taken, &operation, &before.local, &mut findings.judge, || path.clone());
+            watcher.step(&taken, &operation, span, &mut findings.judge, || path.clone());
         }
         findings.statistics.steps += 1;
         if let Some(failure) = &performed.failure {
-            findings.judge.failed(&before, step, failure, || path.clone());
+            let thread = &state.threads[step.thread.index()];
+            findings.judge.failed(thread, span, step, failure, || path.clone());
         }
     }
 }

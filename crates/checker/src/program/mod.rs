@@ -303,6 +303,14 @@ pub enum RmwOp {
     Nand,
     Max,
     Min,
+    /// One less, but not below 0: something is taken if it is there. The operand does not matter.
+    Take,
+    /// The operator on integers of so many bits.
+    Typed {
+        op: &'static RmwOp,
+        bits: u8,
+        signed: bool,
+    },
 }
 
 /// A question about final states.
@@ -340,6 +348,14 @@ impl RmwOp {
             RmwOp::Nand => !(old & operand),
             RmwOp::Max => old.max(operand),
             RmwOp::Min => old.min(operand),
+            RmwOp::Take => old.saturating_sub(1).max(0),
+            RmwOp::Typed { op: RmwOp::Max, signed: false, .. } => (old as u64).max(operand as u64) as i64,
+            RmwOp::Typed { op: RmwOp::Min, signed: false, .. } => (old as u64).min(operand as u64) as i64,
+            RmwOp::Typed { op, bits, signed } => {
+                let unused = 64 - u32::from(bits);
+                let top = op.apply(old, operand) << unused;
+                if signed { top >> unused } else { (top as u64 >> unused) as i64 }
+            }
         }
     }
 }

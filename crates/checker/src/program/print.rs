@@ -257,6 +257,8 @@ impl RmwOp {
             RmwOp::Nand => "fetch_nand",
             RmwOp::Max => "fetch_max",
             RmwOp::Min => "fetch_min",
+            RmwOp::Take => "take",
+            RmwOp::Typed { op, .. } => op.name(),
         }
     }
 }

@@ -85,6 +85,8 @@ pub enum StopReason {
     Predicted,
     /// The engine cannot search this program, for this reason.
     Unsupported(String),
+    /// The program behaved differently when it was run again in the same way.
+    Nondeterminism(String),
     /// The search could not go on, for this reason.
     Failed(String),
 }
@@ -146,7 +148,7 @@ pub struct Observation {
 }
 
 /// Values when every thread has ended.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FinalState {
     /// The global cells.
     pub cells: Vec<i64>,
@@ -205,7 +207,7 @@ impl Report {
 
 impl FinalState {
     /// The values in a state where every thread has ended.
-    pub fn of(subject: &Interpreter<'_>, state: &State<IrThread>) -> FinalState {
+    pub(crate) fn of(subject: &Interpreter<'_>, state: &State<IrThread>) -> FinalState {
         let program = subject.program();
         let registers = program.initial.iter().zip(&state.threads).map(|(start, thread)| {
             let observed = &program.routines[start.routine].observed;
@@ -251,6 +253,7 @@ impl ViolationKind {
             ViolationKind::Failure(FailureKind::LockMisuse) => "lock-misuse",
             ViolationKind::Failure(FailureKind::InvalidJoin) => "invalid-join",
             ViolationKind::Failure(FailureKind::OutOfResources) => "out-of-resources",
+            ViolationKind::Failure(FailureKind::Leak) => "leak",
             ViolationKind::Deadlock => "deadlock",
             ViolationKind::Livelock => "livelock",
             ViolationKind::DataRace => "data-race",
@@ -287,6 +290,7 @@ impl StopReason {
             StopReason::Interrupted => "interrupted",
             StopReason::Predicted => "predicted",
             StopReason::Unsupported(_) => "unsupported",
+            StopReason::Nondeterminism(_) => "nondeterminism",
             StopReason::Failed(_) => "failed",
         }
     }

@@ -231,6 +231,10 @@ pub fn why_stopped(stop: &StopReason, done: &Statistics, rules: Rules) -> (Strin
             "leave out `--predict` to look at everything".into(),
         ),
         StopReason::Unsupported(why) => (why.clone(), "choose another with `--engine`".into()),
+        StopReason::Nondeterminism(why) => (
+            format!("the program is not deterministic: {why}"),
+            "threads may depend on nothing but what they read".into(),
+        ),
         StopReason::Failed(why) => {
             (format!("the checker contradicts itself: {why}"), "this is a bug of the checker; please report it".into())
         }

@@ -38,6 +38,8 @@ impl Words<'_> {
             Operation::Write { .. } => StepKind::Write,
             Operation::Rmw { .. } => StepKind::Rmw,
             Operation::Cas { .. } => StepKind::Cas,
+            Operation::Touch { .. } => StepKind::Touch,
+            Operation::Count { .. } => StepKind::Count,
             Operation::Fence { .. } => StepKind::Fence,
             Operation::Lock { .. } => StepKind::Lock,
             Operation::TryLock { .. } => StepKind::TryLock,
@@ -47,6 +49,7 @@ impl Words<'_> {
             Operation::Notify { .. } => StepKind::Notify,
             Operation::Fork { .. } => StepKind::Fork,
             Operation::Join { .. } => StepKind::Join,
+            Operation::HasEnded { .. } => StepKind::HasEnded,
             Operation::JoinAll => StepKind::Begin,
             Operation::Free { .. } => StepKind::Free,
             Operation::Choose { .. } => StepKind::Choose,
@@ -88,6 +91,10 @@ impl Words<'_> {
                 let outcome = if event.result == *expected { "ok".into() } else { format!("failed on {result}") };
                 format!("cas {} {old}→{new} {outcome}", self.loc(*loc))
             }
+            Operation::Touch { loc, writes } => {
+                format!("{} {}", if *writes { "write" } else { "read" }, self.loc(*loc))
+            }
+            Operation::Count { loc, by } => format!("count {} {result}→{}", self.loc(*loc), event.result + by),
             Operation::Fence { ordering: Ordering::SeqCst } => "fence".to_string(),
             Operation::Fence { ordering } => format!("fence{}", suffix(*ordering)),
             Operation::Lock { lock, mode } => format!("{} {}", lock_verb(*mode), self.lock(*lock)),
@@ -105,6 +112,7 @@ impl Words<'_> {
             Operation::Notify { condvar, all } => self.notify(*condvar, *all, event.step.action),
             Operation::Fork { child } => format!("{target}fork {}", self.key(*child)),
             Operation::Join { thread } => format!("join {}", self.key(*thread)),
+            Operation::HasEnded { thread } => format!("has {} ended → {result}", self.key(*thread)),
             Operation::JoinAll => "begin".to_string(),
             Operation::Free { block } => format!("free {}", self.loc(*block)),
             Operation::Choose { .. } => format!("{target}choose → {result}"),

@@ -5,7 +5,7 @@ mod run;
 pub use run::{FAILED, Run, RunEvent, RunThread};
 
 use crate::execution::{
-    Entry, Failure, Interpreter, IrThread, Machine, Operation, Rules, State, Status, Stuck, ThreadId, ThreadKey,
+    Describe, Entry, Failure, Machine, Operation, Rules, State, Status, Stuck, ThreadId, ThreadKey,
 };
 use crate::program::{Loc, Span};
 use crate::report::FinalState;
@@ -71,17 +71,17 @@ pub struct ReplayError {
 }
 
 /// Follows a schedule from the start.
-pub fn replay(subject: &Interpreter<'_>, rules: Rules, schedule: &Schedule) -> Result<Trace, ReplayError> {
+pub fn replay<S: Describe>(subject: &S, rules: Rules, schedule: &Schedule) -> Result<Trace, ReplayError> {
     follow(subject, rules, schedule, |_, _| {})
 }
 
 /// Follows a schedule from the start and shows every state on the way, with the number of steps that led to it.
 /// A schedule ends by itself: the bound on buffers is for searches and does not hold here.
-pub(crate) fn follow(
-    subject: &Interpreter<'_>,
+pub(crate) fn follow<S: Describe>(
+    subject: &S,
     rules: Rules,
     schedule: &Schedule,
-    mut show: impl FnMut(&State<IrThread>, usize),
+    mut show: impl FnMut(&State<S::Thread>, usize),
 ) -> Result<Trace, ReplayError> {
     let machine = Machine::new(subject, rules.unbounded());
     let mut state = machine.start();
@@ -101,8 +101,8 @@ pub(crate) fn follow(
     possible.clear();
     machine.steps(&state, &mut possible);
     let end = possible.is_empty().then(|| machine.stuck(&state));
-    let final_state = (end == Some(Stuck::Finished)).then(|| FinalState::of(subject, &state));
-    let info = |thread: &crate::execution::ThreadState<IrThread>| ThreadInfo {
+    let final_state = (end == Some(Stuck::Finished)).then(|| subject.final_state(&state));
+    let info = |thread: &crate::execution::ThreadState<S::Thread>| ThreadInfo {
         key: thread.key,
         name: subject.name(&thread.local),
         at: (thread.status == Status::Running).then(|| subject.span(&thread.local)),
@@ -111,18 +111,18 @@ pub(crate) fn follow(
 }
 
 /// Knows where each waiting store stands in the source, which machines do not.
-struct Recorder<'a> {
-    subject: &'a Interpreter<'a>,
+struct Recorder<'a, S> {
+    subject: &'a S,
     /// Spans of the stores in each thread's buffer.
     stores: Vec<Vec<Span>>,
 }
 
-impl<'a> Recorder<'a> {
-    fn step(&mut self, machine: &Machine<'a, Interpreter<'a>>, state: &mut State<IrThread>, step: Step) -> Event {
+impl<'a, S: Describe> Recorder<'a, S> {
+    fn step(&mut self, machine: &Machine<'a, S>, state: &mut State<S::Thread>, step: Step) -> Event {
         let ThreadId(index) = step.thread;
         let index = index as usize;
         let span = self.subject.span(&state.threads[index].local);
-        let target = self.subject.target(&state.threads[index].local).map(str::to_string);
+        let target = self.subject.target(&state.threads[index].local);
         let performed = machine.apply(state, step);
         self.stores.resize_with(state.threads.len().max(self.stores.len()), Vec::new);
         let span = match step.action {

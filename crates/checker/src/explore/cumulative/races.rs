@@ -22,7 +22,7 @@ struct Site {
 
 impl Search<'_, '_> {
     pub(super) fn ask_for_races(&mut self) -> Verdict {
-        if !self.judge.looks_for_races() {
+        if !self.judge.looks_at_states() {
             return Ok(());
         }
         let (next, late) = self.sites();

@@ -14,7 +14,7 @@ use super::happens_before::Taken;
 use super::judge::Judge;
 use super::observe::performed;
 use super::{Engine, Options};
-use crate::execution::{Interpreter, IrThread, Machine, MemoryModel, Operation, Performed, Rules, State, Subject};
+use crate::execution::{Describe, Interpreter, Machine, MemoryModel, Operation, Performed, Rules, State};
 use crate::program::Span;
 use crate::report::{Report, ViolationKind};
 use crate::schedule::{Action, Schedule, Step};
@@ -37,11 +37,11 @@ impl Monitor {
 }
 
 /// Watches the executions of one search for borderline ones.
-pub(super) struct Watcher<'a> {
-    subject: &'a Interpreter<'a>,
+pub(super) struct Watcher<'a, S> {
+    subject: &'a S,
     memory: MemoryModel,
     borderline: Borderline,
-    eye: Eye<'a>,
+    eye: Eye<'a, S>,
     /// After how many steps the present execution was borderline.
     flags: Vec<usize>,
     /// Steps that have been reported, by place, and the object that they miss a write of.
@@ -50,9 +50,9 @@ pub(super) struct Watcher<'a> {
     failed: Option<String>,
 }
 
-impl<'a> Watcher<'a> {
+impl<'a, S: Describe> Watcher<'a, S> {
     /// Watches for executions that the memory model has and SC does not.
-    pub(super) fn new(subject: &'a Interpreter<'a>, memory: MemoryModel) -> Watcher<'a> {
+    pub(super) fn new(subject: &'a S, memory: MemoryModel) -> Watcher<'a, S> {
         Watcher {
             subject,
             memory,
@@ -64,19 +64,19 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// A step was taken; it is the last of the path.
+    /// A step was taken by an operation at this place; it is the last of the path.
     pub(super) fn step(
         &mut self,
         taken: &Taken,
         operation: &Operation,
-        before: &IrThread,
-        judge: &mut Judge<'_>,
+        span: Span,
+        judge: &mut Judge<'_, S>,
         path: impl Fn() -> Vec<Step>,
     ) {
         let Some(positions) = self.borderline.add(taken, operation) else { return };
         self.flags.push(self.borderline.len());
         let object = positions.first().map_or(0, |position| position.0);
-        if self.known.insert((taken.thread.0, self.subject.span(before), object)) {
+        if self.known.insert((taken.thread.0, span, object)) {
             match witness(self.subject, self.memory, &path(), &positions) {
                 Ok(witness) => {
                     judge.not_sequential(witness.identity, witness.message, witness.places, witness.schedule)
@@ -87,7 +87,7 @@ impl<'a> Watcher<'a> {
     }
 
     /// What a step will touch, for engines that do not know.
-    pub(super) fn look(&mut self, state: &State<IrThread>, step: Step) -> (Taken, Operation) {
+    pub(super) fn look(&mut self, state: &State<S::Thread>, step: Step) -> (Taken, Operation) {
         self.eye.look(state, step)
     }
 

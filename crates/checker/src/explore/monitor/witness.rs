@@ -6,8 +6,8 @@ use super::super::observe::{observe, performed};
 use super::super::process::Processes;
 use super::borderline::Positions;
 use super::order::{Event, TraceOrder, cycle, linearise, shortest_way};
-use crate::execution::{Interpreter, IrThread, Machine, MemoryModel, Operation, Rules, State, Subject, ThreadKey};
-use crate::program::Span;
+use crate::execution::{Describe, Machine, MemoryModel, Operation, Rules, State, ThreadKey};
+use crate::program::{Program, Span};
 use crate::schedule::{Action, Schedule, Step};
 
 /// An execution that SC does not have.
@@ -23,29 +23,30 @@ pub(super) struct Witness {
 }
 
 /// Looks at steps of an SC machine as `dpor` does.
-pub(in super::super) struct Eye<'a> {
-    pub(super) subject: &'a Interpreter<'a>,
+pub(in super::super) struct Eye<'a, S> {
+    pub(super) subject: &'a S,
     /// Steps are seen as on a machine without buffers: a store touches its cell.
-    machine: Machine<'a, Interpreter<'a>>,
+    machine: Machine<'a, S>,
     processes: Processes,
     objects: Objects,
     order: Order,
 }
 
-impl<'a> Eye<'a> {
-    pub(in super::super) fn new(subject: &'a Interpreter<'a>) -> Eye<'a> {
-        let program = subject.program();
+impl<'a, S: Describe> Eye<'a, S> {
+    pub(in super::super) fn new(subject: &'a S) -> Eye<'a, S> {
+        let known = |program: &Program| [program.cells.len(), program.locks.len(), program.condvars.len()];
+        let [cells, locks, condvars] = subject.program().map_or([0; 3], known);
         Eye {
             subject,
             machine: Machine::new(subject, MemoryModel::Sc.rules()),
             processes: Processes::default(),
-            objects: Objects::new(program.cells.len(), program.locks.len(), program.condvars.len()),
+            objects: Objects::new(cells, locks, condvars),
             order: Order::new(subject.initial_cells()),
         }
     }
 
     /// What a step that performs an operation would touch and bring about.
-    pub(in super::super) fn look(&mut self, state: &State<IrThread>, step: Step) -> (Taken, Operation) {
+    pub(in super::super) fn look(&mut self, state: &State<S::Thread>, step: Step) -> (Taken, Operation) {
         let operation = self.subject.operation(&state.threads[step.thread.index()].local);
         let Eye { machine, processes, objects, order, .. } = self;
         let label = processes.label(state, machine.rules.buffers, step, Some(&operation));
@@ -53,7 +54,7 @@ impl<'a> Eye<'a> {
     }
 
     /// Takes a step that performs an operation on some machine, and gives it as an event.
-    fn take(&mut self, machine: &Machine<'_, Interpreter<'_>>, state: &mut State<IrThread>, step: Step) -> Event {
+    fn take(&mut self, machine: &Machine<'_, S>, state: &mut State<S::Thread>, step: Step) -> Event {
         let thread = &state.threads[step.thread.index()].local;
         let (span, name) = (self.subject.span(thread), self.subject.name(thread));
         let (mut taken, operation) = self.look(state, step);
@@ -64,8 +65,8 @@ impl<'a> Eye<'a> {
 }
 
 /// The execution that a borderline one leads to. The last step of the path is the one that goes otherwise.
-pub(super) fn witness(
-    subject: &Interpreter<'_>,
+pub(super) fn witness<S: Describe>(
+    subject: &S,
     memory: MemoryModel,
     path: &[Step],
     positions: &Positions,
@@ -103,8 +104,8 @@ pub(super) fn witness(
     Ok(describe(subject, memory, &trace, &segments, schedule))
 }
 
-fn describe(
-    subject: &Interpreter<'_>,
+fn describe<S: Describe>(
+    subject: &S,
     memory: MemoryModel,
     trace: &TraceOrder,
     segments: &[(usize, usize)],
@@ -113,7 +114,7 @@ fn describe(
     let (store, later) = segments[0];
     let [store, later] = [store, later].map(|at| &trace.events[at]);
     let words = |event: &Event| {
-        let cell = event.operation.loc().map(|loc| subject.program().loc_name(loc)).unwrap_or_default();
+        let cell = event.operation.loc().map(|loc| subject.loc_name(loc)).unwrap_or_default();
         match event.operation {
             Operation::Read { .. } => format!("the load of `{cell}`"),
             Operation::Write { .. } => format!("the store to `{cell}`"),
@@ -135,7 +136,7 @@ fn describe(
 }
 
 /// The trace of a path whose last step goes otherwise.
-fn otherwise(eye: &mut Eye<'_>, path: &[Step], positions: &Positions) -> TraceOrder {
+fn otherwise<S: Describe>(eye: &mut Eye<'_, S>, path: &[Step], positions: &Positions) -> TraceOrder {
     let machine = Machine::new(eye.subject, MemoryModel::Sc.rules());
     let mut state = machine.start();
     let mut trace = TraceOrder::default();
@@ -167,7 +168,7 @@ fn otherwise(eye: &mut Eye<'_>, path: &[Step], positions: &Positions) -> TraceOr
 }
 
 /// Steps of the machine with buffers that make a trace, in an order of its events in which stores stand where they reach memory.
-fn schedule(eye: &mut Eye<'_>, memory: MemoryModel, trace: &TraceOrder, order: &[usize]) -> Result<Schedule, String> {
+fn schedule<S: Describe>(eye: &mut Eye<'_, S>, memory: MemoryModel, trace: &TraceOrder, order: &[usize]) -> Result<Schedule, String> {
     let machine = Machine::new(eye.subject, memory.rules().unbounded());
     let mut state = machine.start();
     let mut steps = Vec::new();
@@ -202,7 +203,7 @@ fn schedule(eye: &mut Eye<'_>, memory: MemoryModel, trace: &TraceOrder, order: &
 }
 
 /// Whether the execution with this schedule is not one of SC.
-pub(in super::super) fn is_not_sc(subject: &Interpreter<'_>, rules: Rules, schedule: &Schedule) -> bool {
+pub(in super::super) fn is_not_sc<S: Describe>(subject: &S, rules: Rules, schedule: &Schedule) -> bool {
     let mut eye = Eye::new(subject);
     let machine = Machine::new(subject, rules.unbounded());
     let mut state = machine.start();

@@ -14,7 +14,7 @@ use super::stop as limits_stop;
 use crate::execution::{Interpreter, MemoryModel, ThreadId};
 use crate::explore::endless::Edges;
 use crate::explore::findings::Findings;
-use crate::explore::judge::{Judge, has_plain_cells};
+use crate::explore::judge::Judge;
 use crate::explore::{Options, Watch, confirm};
 use crate::program::Program;
 use crate::report::{Report, StopReason};
@@ -37,7 +37,7 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
         return Findings::new(&subject, options).report(StopReason::Unsupported(why));
     }
     let report = rounds(&Interpreter::restless(program), options, watch);
-    let is_confirmed = report.violations.iter().all(|violation| confirm(&subject, options, violation).is_ok());
+    let is_confirmed = report.violations.iter().all(|violation| is_shown(&subject, options, violation));
     // Otherwise some schedule goes round a loop that the machine would not go round.
     if is_confirmed { report } else { rounds(&subject, options, watch) }
 }
@@ -167,7 +167,9 @@ impl<'a> Round<'a> {
                     let state = self.search.state_at(at);
                     let step = Step { thread: ThreadId(*thread), action: next.action };
                     let path = || [self.search.steps(at), vec![step]].concat();
-                    self.findings.judge.failed(&state.threads[*thread as usize], step, failure, path);
+                    let thread = &state.threads[*thread as usize];
+                    let span = self.findings.subject.span(&thread.local);
+                    self.findings.judge.failed(thread, span, step, failure, path);
                 }
                 if let Some(edges) = &mut self.edges {
                     edges.add(at, reached);

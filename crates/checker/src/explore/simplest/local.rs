@@ -61,7 +61,7 @@ impl Attempts<'_> {
         }
         let schedule = Schedule(taken);
         let patience = if self.violation.kind == ViolationKind::Livelock { PATIENCE } else { 0 };
-        let replay = judged(self.subject, self.machine.rules, &schedule, patience).ok()?;
+        let replay = judged(self.subject, self.machine.rules, &schedule, endless(patience)).ok()?;
         let shown = replay.violations.iter().find(|shown| same(shown, self.violation))?;
         // What comes after the violation does not count. That is never more expensive.
         let steps = shown.schedule.0.clone();

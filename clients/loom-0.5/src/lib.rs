@@ -1,0 +1,3 @@
+//! `unthread` under the name of loom.
+
+pub use unthread::*;

@@ -1,0 +1,73 @@
+//! Every execution, one after the other, without any reduction: depth first, for subjects whose states cannot be stored.
+//!
+//! The oracle for small tests of code that is run rather than interpreted.
+
+use super::findings::Findings;
+use super::rewind::Rewindable;
+use super::{Options, Watch};
+use crate::execution::{Describe, Machine};
+use crate::report::{Report, StopReason};
+use crate::schedule::Step;
+
+/// How often the watch is asked, in executions.
+const LOOK_EVERY: u64 = 256;
+
+/// The length of an execution that is taken to be endless, unless the user says less.
+const MOST_EVENTS: u64 = 10_000;
+
+/// Runs every execution and reports.
+pub fn check<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    let machine = Machine::new(subject, options.rules);
+    let mut findings = Findings::new(subject, options);
+    let stop = run(&machine, &mut findings, watch).unwrap_or_else(StopReason::Nondeterminism);
+    findings.report(stop)
+}
+
+fn run<'a, S: Describe>(
+    machine: &Machine<'a, S>,
+    findings: &mut Findings<'a, S>,
+    watch: &dyn Watch,
+) -> Result<StopReason, String> {
+    let mut running = Rewindable::new(machine);
+    // For each step of the path and for its end, what is still to be tried there, last first.
+    let mut left: Vec<Vec<Step>> = vec![possible(machine, &running)];
+    loop {
+        let too_long = running.path.len() as u64 >= findings.options.limits.events.min(MOST_EVENTS);
+        findings.judge.look_at(&running.state, || running.path.clone());
+        if let Some(step) = left.last_mut().filter(|_| !too_long).and_then(Vec::pop) {
+            let operation = machine.subject.operation(&running.state.threads[step.thread.index()].local);
+            let done = running.take(step, Some(&operation));
+            findings.statistics.steps += 1;
+            if let Some(failure) = &done.failure {
+                let thread = &running.state.threads[step.thread.index()];
+                findings.judge.failed(thread, running.acting().span, step, failure, || running.path.clone());
+            }
+            left.push(possible(machine, &running));
+            continue;
+        }
+        if too_long {
+            findings.incomplete = Some(StopReason::EventLimit);
+        } else {
+            findings.ended(machine, &running.state, || running.path.clone());
+        }
+        let look = findings.statistics.executions.is_multiple_of(LOOK_EVERY);
+        if let Some(stop) = findings.stop().or_else(|| findings.look(0, watch).filter(|_| look)) {
+            return Ok(stop);
+        }
+        while left.pop().is_some() && left.last().is_some_and(Vec::is_empty) {
+            running.undo();
+        }
+        if left.is_empty() {
+            return Ok(findings.exhausted());
+        }
+        running.undo();
+        running.settle(|_, _| {})?;
+    }
+}
+
+fn possible<S: Describe>(machine: &Machine<'_, S>, running: &Rewindable<'_, S>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    machine.steps(&running.state, &mut steps);
+    steps.reverse();
+    steps
+}

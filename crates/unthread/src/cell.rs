@@ -1,0 +1,248 @@
+//! Cells whose accesses are checked for data races.
+
+use crate::runtime::{abandon_or, new_object, perform, with_execution, with_thread};
+use std::fmt;
+use unthread_checker::execution::{Buffers, Operation};
+use unthread_checker::program::{Access, Loc, Ordering};
+
+/// The cell that all shared data without synchronisation is made of. Two accesses at the same time, one of them a write, are a data race.
+pub struct UnsafeCell<T: ?Sized> {
+    object: u32,
+    data: std::cell::UnsafeCell<T>,
+}
+
+/// Says that data is read, as long as this lives.
+pub struct ConstPtr<T: ?Sized> {
+    access: Accessing,
+    pointer: *const T,
+}
+
+/// Says that data is written, as long as this lives.
+pub struct MutPtr<T: ?Sized> {
+    access: Accessing,
+    pointer: *mut T,
+}
+
+/// An access that lasts.
+struct Accessing {
+    object: u32,
+    writes: bool,
+    /// What its thread had done when it began.
+    since: u32,
+}
+
+impl Accessing {
+    #[track_caller]
+    fn begin(object: u32, writes: bool) -> Accessing {
+        touch(object, writes);
+        Accessing { object, writes, since: with_thread(|_, thread| thread.n_operations.get()) }
+    }
+}
+
+impl Drop for Accessing {
+    #[track_caller]
+    fn drop(&mut self) {
+        // If nothing has happened since it began, it ends where it began.
+        abandon_or((), || {
+            if with_thread(|_, thread| thread.n_operations.get()) != self.since {
+                touch(self.object, self.writes);
+            }
+        });
+    }
+}
+
+/// One access.
+#[track_caller]
+fn touch(object: u32, writes: bool) {
+    let loc = Loc::global(object as usize);
+    let overtaken = with_execution(|execution| execution.buffers == Buffers::PerLocation);
+    perform(match (writes, overtaken) {
+        // A store that others can overtake: that can be a race, too.
+        (true, true) => Operation::Write { loc, value: 0, ordering: Ordering::Relaxed, access: Access::Plain },
+        (false, true) => Operation::Read { loc, ordering: Ordering::Relaxed, access: Access::Plain },
+        (writes, false) => Operation::Touch { loc, writes },
+    });
+}
+
+impl<T> UnsafeCell<T> {
+    /// A cell with a value.
+    #[track_caller]
+    pub fn new(value: T) -> UnsafeCell<T> {
+        let object = new_object("UnsafeCell");
+        crate::runtime::defer_cell(object, 0);
+        UnsafeCell { object, data: std::cell::UnsafeCell::new(value) }
+    }
+
+    /// The value; the cell is no more.
+    #[track_caller]
+    pub fn into_inner(self) -> T {
+        abandon_or((), || touch(self.object, true));
+        self.data.into_inner()
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
+    /// Reads through a pointer.
+    #[track_caller]
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        let _access = Accessing::begin(self.object, false);
+        f(self.data.get())
+    }
+
+    /// Writes through a pointer.
+    #[track_caller]
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        let _access = Accessing::begin(self.object, true);
+        f(self.data.get())
+    }
+
+    /// A pointer to read through.
+    #[track_caller]
+    pub fn get(&self) -> ConstPtr<T> {
+        ConstPtr { access: Accessing::begin(self.object, false), pointer: self.data.get() }
+    }
+
+    /// A pointer to write through.
+    #[track_caller]
+    pub fn get_mut(&self) -> MutPtr<T> {
+        MutPtr { access: Accessing::begin(self.object, true), pointer: self.data.get() }
+    }
+}
+
+impl<T: ?Sized> ConstPtr<T> {
+    /// The value.
+    ///
+    /// # Safety
+    /// Nobody writes it. (The check finds out if that is wrong.)
+    pub unsafe fn deref(&self) -> &T {
+        // SAFETY: as the caller promises.
+        unsafe { &*self.pointer }
+    }
+
+    /// Reads through the pointer.
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        f(self.pointer)
+    }
+}
+
+impl<T: ?Sized> MutPtr<T> {
+    /// The value.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes it. (The check finds out if that is wrong.)
+    #[expect(clippy::mut_from_ref, reason = "this is what a pointer is for")]
+    pub unsafe fn deref(&self) -> &mut T {
+        // SAFETY: as the caller promises.
+        unsafe { &mut *self.pointer }
+    }
+
+    /// Writes through the pointer.
+    pub fn with<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.pointer)
+    }
+}
+
+impl<T: Default> Default for UnsafeCell<T> {
+    #[track_caller]
+    fn default() -> Self {
+        UnsafeCell::new(T::default())
+    }
+}
+
+impl<T> From<T> for UnsafeCell<T> {
+    #[track_caller]
+    fn from(value: T) -> Self {
+        UnsafeCell::new(value)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for UnsafeCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnsafeCell").finish_non_exhaustive()
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for ConstPtr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ConstPtr").field(&self.access.object).finish()
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for MutPtr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MutPtr").field(&self.access.object).finish()
+    }
+}
+
+/// A cell for one thread, as in [`std::cell`], whose accesses are checked all the same.
+pub struct Cell<T> {
+    cell: UnsafeCell<T>,
+}
+
+impl<T> Cell<T> {
+    /// A cell with a value.
+    #[track_caller]
+    pub fn new(value: T) -> Cell<T> {
+        Cell { cell: UnsafeCell::new(value) }
+    }
+
+    /// Changes the value.
+    #[track_caller]
+    pub fn set(&self, value: T) {
+        drop(self.replace(value));
+    }
+
+    /// Swaps the values of two cells.
+    #[track_caller]
+    pub fn swap(&self, other: &Cell<T>) {
+        if !std::ptr::eq(self, other) {
+            // SAFETY: the cells are different, and the check sees to it that nobody else accesses them.
+            self.cell.with_mut(|a| other.cell.with_mut(|b| unsafe { std::ptr::swap(a, b) }));
+        }
+    }
+
+    /// Changes the value and gives the old one.
+    #[track_caller]
+    pub fn replace(&self, value: T) -> T {
+        // SAFETY: the check sees to it that nobody else accesses the cell.
+        self.cell.with_mut(|data| unsafe { std::mem::replace(&mut *data, value) })
+    }
+
+    /// A copy of the value.
+    #[track_caller]
+    pub fn get(&self) -> T
+    where
+        T: Copy,
+    {
+        // SAFETY: the check sees to it that nobody else writes the cell.
+        self.cell.with(|data| unsafe { *data })
+    }
+
+    /// Takes the value and leaves the default one.
+    #[track_caller]
+    pub fn take(&self) -> T
+    where
+        T: Default,
+    {
+        self.replace(T::default())
+    }
+
+    /// The value; the cell is no more.
+    #[track_caller]
+    pub fn into_inner(self) -> T {
+        self.cell.into_inner()
+    }
+}
+
+impl<T: Default> Default for Cell<T> {
+    #[track_caller]
+    fn default() -> Self {
+        Cell::new(T::default())
+    }
+}
+
+impl<T> fmt::Debug for Cell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cell").finish_non_exhaustive()
+    }
+}

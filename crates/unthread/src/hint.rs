@@ -1,0 +1,18 @@
+//! Hints, as in [`std::hint`].
+
+pub use std::hint::black_box;
+
+/// Says that the thread spins: see [`crate::thread::yield_now`].
+#[track_caller]
+pub fn spin_loop() {
+    crate::runtime::spin_hint();
+}
+
+/// Panics: what cannot be reached has been.
+///
+/// # Safety
+/// As for the standard one; here, being wrong is found out.
+#[track_caller]
+pub unsafe fn unreachable_unchecked() -> ! {
+    unreachable!("`unreachable_unchecked` was reached");
+}

@@ -1,0 +1,79 @@
+//! Statics that every execution makes anew: see [`crate::lazy_static!`].
+//!
+//! Whoever comes first makes the value, and the others wait: a cell says how far it is. What is made meanwhile is named after the
+//! static, whoever makes it.
+
+use crate::runtime::{exchange, lazy_cell, naming, update, update_when_changed, with_execution, with_thread};
+use std::fmt;
+use std::rc::Rc;
+use unthread_checker::execution::Waits;
+use unthread_checker::program::RmwOp;
+
+/// A static that is made when it is first needed, in every execution.
+pub struct Lazy<T: 'static> {
+    #[doc(hidden)]
+    pub init: fn() -> T,
+}
+
+/// The static has been dropped already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessError;
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the static has been dropped already")
+    }
+}
+
+impl std::error::Error for AccessError {}
+
+/// How far a static is.
+const NOTHING: i64 = 0;
+const UNDERWAY: i64 = 1;
+const DONE: i64 = 2;
+
+impl<T: 'static> Lazy<T> {
+    /// The value. It lives until the execution ends.
+    #[track_caller]
+    pub fn get(&'static self) -> &'static T {
+        let address = std::ptr::from_ref(self).addr();
+        let known = with_thread(|_, thread| thread.known_lazies.borrow().contains(&address));
+        if !known && !with_execution(|execution| execution.abandoned.get()) {
+            self.make(address);
+            with_thread(|_, thread| thread.known_lazies.borrow_mut().push(address));
+        }
+        self.find(address).unwrap_or_else(|| panic!("{AccessError}"))
+    }
+
+    #[track_caller]
+    fn make(&'static self, address: usize) {
+        let cell = lazy_cell(address);
+        match exchange(cell, NOTHING, UNDERWAY) {
+            NOTHING => {
+                let value: Rc<dyn std::any::Any> = Rc::new(naming(address, self.init));
+                with_execution(|execution| execution.lazies.borrow_mut().push((address, value)));
+                update(cell, RmwOp::Swap, DONE);
+            }
+            UNDERWAY => {
+                let done = Waits::For("a static to be made".to_string());
+                update_when_changed(cell, UNDERWAY, RmwOp::Add, 0, done);
+            }
+            _ => {}
+        }
+    }
+
+    fn find(&'static self, address: usize) -> Option<&'static T> {
+        with_execution(|execution| {
+            let lazies = execution.lazies.borrow();
+            let value: *const T = lazies.iter().find(|lazy| lazy.0 == address)?.1.downcast_ref::<T>()?;
+            // SAFETY: the execution keeps the value until every thread has ended; nothing of an execution outlives it.
+            Some(unsafe { &*value })
+        })
+    }
+}
+
+impl<T: 'static> fmt::Debug for Lazy<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lazy").finish_non_exhaustive()
+    }
+}

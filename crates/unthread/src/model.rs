@@ -1,0 +1,280 @@
+//! [`model`] and [`Builder`]: run a closure under every schedule.
+
+mod environment;
+mod failure;
+mod watch;
+
+pub use unthread_checker::execution::MemoryModel;
+pub use unthread_checker::explore::Engine;
+pub use unthread_checker::report::{Report, Statistics, StopReason, Verdict};
+
+use crate::runtime::{ClosureSubject, Settings};
+use failure::Story;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use unthread_checker::execution::Describe;
+use unthread_checker::explore::{Options, check_subject, replay_subject};
+use unthread_checker::schedule::Schedule;
+use watch::Clock;
+
+/// Runs a closure under every schedule, with TSO memory. Panics if anything is wrong, with the execution that shows it.
+///
+/// What is looked at, and for how long, can be set with a [`Builder`] or with environment variables (see the crate's documentation).
+#[track_caller]
+pub fn model<F: Fn() + Sync + Send + 'static>(f: F) {
+    Builder::new().check(f);
+}
+
+/// How to check. Fields that loom has, have their names there.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Builder {
+    /// The memory model; TSO, which contains SC, unless said otherwise.
+    pub memory: MemoryModel,
+    /// How to search.
+    pub engine: Engine,
+    /// The most threads of an execution.
+    pub max_threads: usize,
+    /// The most events of an execution. A longer one is given up, and the check fails: something spins without a hint.
+    pub max_branches: usize,
+    /// The most executions. A check that ends because of it has not verified anything, but does not fail.
+    pub max_permutations: Option<usize>,
+    /// The longest time. A check that ends because of it has not verified anything, but does not fail.
+    pub max_duration: Option<Duration>,
+    /// The most preemptions of an execution; others are left out.
+    pub preemption_bound: Option<usize>,
+    /// How often a thread may be woken from a wait for a condition variable without a reason.
+    pub spurious_wakeups: usize,
+    /// How often a weak compare-exchange of a thread may fail without a reason. On the machines that are checked it never does, so this is 0
+    /// unless said otherwise.
+    pub spurious_failures: usize,
+    /// How often a wait of a thread may time out.
+    pub timeouts: usize,
+    /// Print what was done.
+    pub log: bool,
+    /// For loom's sake: executions are replayed by `UNTHREAD_REPLAY`, without files.
+    pub checkpoint_file: Option<PathBuf>,
+    /// For loom's sake: there are no files to write.
+    pub checkpoint_interval: usize,
+    /// For loom's sake: everything is explored.
+    pub expect_explicit_explore: bool,
+    /// For loom's sake: places in the source are always known.
+    pub location: bool,
+}
+
+/// The most events of an execution, unless said otherwise.
+const EVENTS: usize = 10_000;
+
+impl Default for Builder {
+    fn default() -> Self {
+        Builder::new()
+    }
+}
+
+impl Builder {
+    /// Everything as the environment says, or as usual.
+    pub fn new() -> Builder {
+        let mut builder = Builder {
+            memory: MemoryModel::Tso,
+            engine: Engine::Dpor,
+            max_threads: usize::MAX,
+            max_branches: EVENTS,
+            max_permutations: None,
+            max_duration: None,
+            preemption_bound: None,
+            spurious_wakeups: 1,
+            spurious_failures: 0,
+            timeouts: 1,
+            log: false,
+            checkpoint_file: None,
+            checkpoint_interval: 20_000,
+            expect_explicit_explore: false,
+            location: false,
+        };
+        environment::read(&mut builder);
+        builder
+    }
+
+    /// Sets the memory model.
+    pub fn memory(&mut self, memory: MemoryModel) -> &mut Self {
+        self.memory = memory;
+        self
+    }
+
+    /// Sets the engine.
+    pub fn engine(&mut self, engine: Engine) -> &mut Self {
+        self.engine = engine;
+        self
+    }
+
+    /// For loom's sake: does nothing.
+    pub fn checkpoint_file(&mut self, file: &str) -> &mut Self {
+        self.checkpoint_file = Some(file.into());
+        self
+    }
+
+    /// Checks a closure and panics if anything is wrong, with the execution that shows it.
+    #[track_caller]
+    pub fn check<F: Fn() + Sync + Send + 'static>(&self, f: F) -> Report {
+        let body: Arc<dyn Fn() + Send + Sync> = Arc::new(f);
+        if let Some(schedule) = environment::replay() {
+            return self.replay(body, &schedule);
+        }
+        let (report, story) = self.run(body);
+        match report.verdict() {
+            Verdict::Violation => panic!("{}", story.violation(&report)),
+            _ if story.cannot_say(&report).is_some() => panic!("{}", story.cannot_say(&report).unwrap_or_default()),
+            _ => {
+                if self.log || report.verdict() == Verdict::Inconclusive {
+                    eprintln!("{}", story.summary(&report));
+                }
+                report
+            }
+        }
+    }
+
+    /// Checks a closure and says what came of it. Never panics.
+    pub fn report<F: Fn() + Sync + Send + 'static>(&self, f: F) -> Report {
+        self.run(Arc::new(f)).0
+    }
+
+    /// Checks a closure; a failure comes as the text that [`Builder::check`] would panic with.
+    pub fn try_check<F: Fn() + Sync + Send + 'static>(&self, f: F) -> Result<Report, String> {
+        let (report, story) = self.run(Arc::new(f));
+        match (report.verdict(), story.cannot_say(&report)) {
+            (Verdict::Violation, _) => Err(story.violation(&report)),
+            (_, Some(why)) => Err(why),
+            _ => Ok(report),
+        }
+    }
+
+    fn run(&self, body: Arc<dyn Fn() + Send + Sync>) -> (Report, Story) {
+        assert!(!crate::runtime::in_execution(), "a check cannot be run inside of a check");
+        let options = self.options();
+        let subject = self.subject(body.clone());
+        let clock = Clock::new(self.max_duration, self.log);
+        let report = check_subject(&subject, &options, &clock);
+        let took = clock.started.elapsed();
+        let under_sc = self.is_sc_too(&body, &report);
+        let story = Story::new(&subject, &options, &report, took, under_sc);
+        (report, story)
+    }
+
+    /// Whether SC memory shows a violation too, where that can be said in reasonable time.
+    fn is_sc_too(&self, body: &Arc<dyn Fn() + Send + Sync>, report: &Report) -> Option<bool> {
+        if self.memory == MemoryModel::Sc || report.violations.is_empty() {
+            return None;
+        }
+        let mut sc = Builder { memory: MemoryModel::Sc, engine: Engine::Dpor, log: false, ..self.clone() };
+        sc.max_permutations = Some(report.statistics.executions as usize * 10 + 1000);
+        let report = check_subject(&sc.subject(body.clone()), &sc.options(), &Clock::new(None, false));
+        match report.verdict() {
+            Verdict::Violation => Some(true),
+            Verdict::Verified => Some(false),
+            Verdict::Inconclusive => None,
+        }
+    }
+
+    fn options(&self) -> Options {
+        let mut options = Options::new(self.memory);
+        options.engine = self.engine;
+        options.limits.executions = self.max_permutations.map_or(u64::MAX, |most| most as u64);
+        options.limits.events = self.max_branches.max(EVENTS) as u64;
+        options.limits.preemptions = self.preemption_bound.map(|bound| bound as u32);
+        options
+    }
+
+    fn subject(&self, body: Arc<dyn Fn() + Send + Sync>) -> ClosureSubject {
+        let settings = Settings {
+            wakeups: self.spurious_wakeups as u32,
+            failures: self.spurious_failures as u32,
+            timeouts: self.timeouts as u32,
+        };
+        let mut subject = ClosureSubject::new(body, self.memory.rules().buffers, settings);
+        // Loom counts the main thread, too, and more than it can is no reason to fail.
+        subject.max_threads = self.max_threads.max(crate::MAX_THREADS);
+        subject
+    }
+
+    /// Follows one schedule and shows what happens. Panics if anything is wrong with it.
+    #[track_caller]
+    fn replay(&self, body: Arc<dyn Fn() + Send + Sync>, schedule: &Schedule) -> Report {
+        let subject = self.subject(body);
+        let started = Instant::now();
+        match replay_subject(&subject, self.memory.rules().unbounded(), schedule) {
+            Ok(replayed) => {
+                let story = failure::of_replay(&subject, self.memory, &replayed, started.elapsed());
+                if !replayed.violations.is_empty() {
+                    panic!("{story}");
+                }
+                eprintln!("{story}");
+                Report {
+                    program: subject.title(),
+                    memory: self.memory,
+                    engine: self.engine,
+                    stop: StopReason::ExecutionLimit,
+                    coverage: Some("one execution".to_string()),
+                    violations: Vec::new(),
+                    observations: Vec::new(),
+                    final_states: Vec::new(),
+                    statistics: Statistics { executions: 1, ..Statistics::default() },
+                }
+            }
+            Err(error) => panic!("the test does not follow the schedule: {error}"),
+        }
+    }
+}
+
+/// Checks a closure with the default settings, as shuttle's function of that name: everything, not a sample.
+#[track_caller]
+pub fn check<F: Fn() + Sync + Send + 'static>(f: F) {
+    model(f);
+}
+
+/// Runs random executions. Finds much and verifies nothing.
+#[track_caller]
+pub fn check_random<F: Fn() + Sync + Send + 'static>(f: F, executions: usize) {
+    sample(Engine::Random { seed: environment::seed() }, f, executions);
+}
+
+/// Runs executions with random priorities, which find a bug that needs so many ordering constraints with a known probability.
+#[track_caller]
+pub fn check_pct<F: Fn() + Sync + Send + 'static>(f: F, executions: usize, depth: usize) {
+    sample(Engine::Pct { seed: environment::seed(), depth: depth as u32 }, f, executions);
+}
+
+/// Runs every execution one after the other, without any reduction.
+#[track_caller]
+pub fn check_dfs<F: Fn() + Sync + Send + 'static>(f: F, executions: Option<usize>) {
+    let mut builder = Builder::new();
+    builder.engine = Engine::Exhaustive;
+    builder.max_permutations = executions;
+    builder.check(f);
+}
+
+/// Follows a schedule that a failure printed.
+#[track_caller]
+pub fn replay<F: Fn() + Sync + Send + 'static>(f: F, schedule: &str) {
+    match schedule.parse() {
+        Ok(schedule) => drop(Builder::new().replay(Arc::new(f), &schedule)),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[track_caller]
+fn sample<F: Fn() + Sync + Send + 'static>(engine: Engine, f: F, executions: usize) {
+    let mut builder = Builder::new();
+    builder.engine = engine;
+    builder.max_permutations = Some(executions);
+    builder.check(f);
+}
+
+/// For loom's sake: everything is explored anyway.
+pub fn explore() {}
+
+/// For loom's sake: everything is explored anyway.
+pub fn stop_exploring() {}
+
+/// For loom's sake: everything is explored anyway.
+pub fn skip_branch() {}

@@ -1,0 +1,242 @@
+//! What a check found, for people: the execution as a table with a column per thread, and how to see it again.
+
+use super::{MemoryModel, Report, StopReason};
+use crate::runtime::ClosureSubject;
+use std::time::Duration;
+use unthread_checker::execution::{Describe, Failure, Operation, ThreadId};
+use unthread_checker::explore::{Options, Replay};
+use unthread_checker::program::{LockMode, Ordering, Span};
+use unthread_checker::report::Violation;
+use unthread_checker::schedule::Action;
+use unthread_checker::trace::{self, Event, Trace};
+
+/// What there is to say about a report.
+pub(super) struct Story {
+    memory: MemoryModel,
+    took: Duration,
+    under_sc: Option<bool>,
+    /// For each violation, its trace and where it happens.
+    told: Vec<(String, String)>,
+    events: u64,
+}
+
+impl Story {
+    pub(super) fn new(
+        subject: &ClosureSubject,
+        options: &Options,
+        report: &Report,
+        took: Duration,
+        under_sc: Option<bool>,
+    ) -> Story {
+        let tell = |violation: &Violation| {
+            let trace = trace::replay(subject, options.rules.unbounded(), &violation.schedule);
+            let shown = trace.map_or(String::new(), |trace| table(subject, &trace));
+            (places(subject, violation), shown)
+        };
+        let told = report.violations.iter().map(tell).collect();
+        Story { memory: options.memory, took, under_sc, told, events: options.limits.events }
+    }
+
+    /// What is wrong.
+    pub(super) fn violation(&self, report: &Report) -> String {
+        let mut text = String::new();
+        for (violation, (places, table)) in report.violations.iter().zip(&self.told) {
+            text += &format!("{}: {}\n{places}\n{table}\n", violation.kind.name(), violation.message);
+            text += &match self.under_sc {
+                Some(true) => format!("found with {} memory; SC memory has it, too\n", self.memory),
+                Some(false) => format!(
+                    "found with {} memory; with SC memory it does not happen: a fence or a stronger ordering is missing\n",
+                    self.memory
+                ),
+                None => format!("found with {} memory\n", self.memory),
+            };
+            text += &replay_line(self.memory, &violation.schedule.to_string());
+        }
+        text + &format!("after {} in {}", executions(report), seconds(self.took))
+    }
+
+    /// Why the check cannot say anything, where the test is to blame.
+    pub(super) fn cannot_say(&self, report: &Report) -> Option<String> {
+        match &report.stop {
+            StopReason::EventLimit => Some(format!(
+                "event-limit: an execution has more than {} events. A loop that waits for other threads needs a hint: call \
+                 `unthread::thread::yield_now()` or `unthread::hint::spin_loop()` in it. If nothing loops, raise `max_branches` (UNTHREAD_MAX_EVENTS)",
+                self.events
+            )),
+            StopReason::Nondeterminism(why) => Some(format!(
+                "nondeterminism: the test did something else when it was run again in the same way: {why}. Threads may depend on nothing but what \
+                 they read from `unthread` types: not on addresses, time, random numbers or the order of a `HashMap`"
+            )),
+            StopReason::Failed(why) => {
+                Some(format!("the checker contradicts itself; this is a bug of unthread: {why}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// What was done.
+    pub(super) fn summary(&self, report: &Report) -> String {
+        let name = report.verdict().name();
+        let coverage = report.coverage.as_deref().map_or(String::new(), |coverage| format!(" ({coverage})"));
+        let redundant = match report.statistics.redundant {
+            0 => String::new(),
+            n => format!(", {n} given up"),
+        };
+        format!(
+            "{}: {name} with {} memory, {}: {}{redundant} in {}{coverage}",
+            report.program,
+            self.memory,
+            report.stop.name(),
+            executions(report),
+            seconds(self.took)
+        )
+    }
+}
+
+/// What following one schedule shows.
+pub(super) fn of_replay(subject: &ClosureSubject, memory: MemoryModel, replay: &Replay, took: Duration) -> String {
+    let mut text = format!("\n{}\n", table(subject, &replay.trace));
+    for violation in &replay.violations {
+        text += &format!("{}: {}\n{}\n", violation.kind.name(), violation.message, places(subject, violation));
+    }
+    if replay.violations.is_empty() {
+        text += "nothing is wrong with this execution\n";
+    }
+    text + &format!("replayed with {memory} memory in {}", seconds(took))
+}
+
+fn replay_line(memory: MemoryModel, schedule: &str) -> String {
+    let memory = if memory == MemoryModel::Tso { String::new() } else { format!("UNTHREAD_MEMORY={memory} ") };
+    let name = std::thread::current().name().filter(|&name| name != "main").unwrap_or("").to_string();
+    format!("replay: {memory}UNTHREAD_REPLAY={schedule} cargo test {name}\n")
+}
+
+fn executions(report: &Report) -> String {
+    match report.statistics.executions {
+        1 => "1 execution".to_string(),
+        n => format!("{n} executions"),
+    }
+}
+
+fn seconds(took: Duration) -> String {
+    format!("{:.2} s", took.as_secs_f64())
+}
+
+/// Where a violation happens.
+fn places(subject: &ClosureSubject, violation: &Violation) -> String {
+    let place = |span: Span| subject.site(span).map_or(String::new(), |site| site.to_string());
+    let first = violation.span.map(|span| match &violation.thread {
+        Some(thread) => format!("  in {thread} at {}\n", place(span)),
+        None => format!("  at {}\n", place(span)),
+    });
+    let others = violation.also.iter().map(|also| format!("  in {} at {}\n", also.thread, place(also.span)));
+    first.into_iter().chain(others).collect()
+}
+
+/// The steps of an execution: a column per thread.
+fn table(subject: &ClosureSubject, trace: &Trace) -> String {
+    let threads: Vec<String> = trace.threads.iter().map(|thread| thread.name.clone()).collect();
+    let buffered = trace.events.iter().any(|event| !event.buffer.is_empty());
+    let mut heading = vec!["step".to_string()];
+    heading.extend(threads.iter().cloned());
+    heading.extend(["at".to_string()].into_iter().chain(buffered.then(|| "its store buffer".to_string())));
+    let mut rows = vec![heading];
+    for (at, event) in trace.events.iter().enumerate() {
+        let mut row = vec![(at + 1).to_string()];
+        let ThreadId(acting) = event.step.thread;
+        for thread in 0..threads.len() {
+            row.push(if thread == acting as usize { words(subject, event, trace) } else { String::new() });
+        }
+        row.push(subject.site(event.span).map_or(String::new(), |site| short(&site.file, site.line)));
+        if buffered {
+            let waiting = event.buffer.iter().map(|entry| format!("{}={}", subject.loc_name(entry.loc), entry.value));
+            row.push(waiting.collect::<Vec<_>>().join(", "));
+        }
+        rows.push(row);
+    }
+    let widths: Vec<usize> =
+        (0..rows[0].len()).map(|at| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+/// The file without its folders, and the line.
+fn short(file: &str, line: u32) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    format!("{name}:{line}")
+}
+
+/// What an event did.
+fn words(subject: &ClosureSubject, event: &Event, trace: &Trace) -> String {
+    let loc = |loc| subject.loc_name(loc);
+    let thread = |key| {
+        let found = trace.threads.iter().find(|thread| thread.key == key);
+        found.map_or("a thread".to_string(), |thread| thread.name.clone())
+    };
+    let result = event.result;
+    let Some(operation) = &event.operation else {
+        return event.written.map_or(String::new(), |(at, value)| format!("{} = {value} arrives", loc(at)));
+    };
+    let done = match operation {
+        Operation::Read { loc: at, ordering, .. } => format!("load {} → {result}{}", loc(*at), suffix(*ordering)),
+        Operation::Write { loc: at, value, ordering, .. } => {
+            format!("store {} = {value}{}", loc(*at), suffix(*ordering))
+        }
+        Operation::Rmw { loc: at, op, operand, .. } => {
+            format!("{} {} {result}→{}", op.name(), loc(*at), op.apply(result, *operand))
+        }
+        Operation::Cas { loc: at, expected, desired, .. } => match result == *expected {
+            true => format!("exchange {} {expected}→{desired}", loc(*at)),
+            false => format!("exchange {} fails: {result}, not {expected}", loc(*at)),
+        },
+        Operation::Touch { loc: at, writes } => format!("{} {}", if *writes { "write" } else { "read" }, loc(*at)),
+        Operation::Count { loc: at, by } => format!("{} {result}→{}", loc(*at), result + by),
+        Operation::Fence { ordering } => format!("fence{}", suffix(*ordering)),
+        Operation::Lock { lock, mode } => format!("lock{} {}", shared(*mode), subject.lock_name(*lock)),
+        Operation::TryLock { lock, mode } => {
+            let outcome = if result == 1 { "" } else { " fails" };
+            format!("try to lock{} {}{outcome}", shared(*mode), subject.lock_name(*lock))
+        }
+        Operation::Unlock { lock, .. } => format!("unlock {}", subject.lock_name(*lock)),
+        Operation::Wait { condvar, .. } => format!("wait for {}", subject.condvar_name(*condvar)),
+        Operation::Reacquire { condvar, .. } => format!("woken by {}", subject.condvar_name(*condvar)),
+        Operation::Notify { condvar, all } => match (event.step.action, all) {
+            (Action::Choose(_), _) | (_, false) => format!("notify one of {}", subject.condvar_name(*condvar)),
+            _ => format!("notify all of {}", subject.condvar_name(*condvar)),
+        },
+        Operation::Fork { child } => format!("spawn {}", thread(*child)),
+        Operation::Join { thread: key } => format!("join {}", thread(*key)),
+        Operation::HasEnded { thread: key } => format!("has {} ended → {}", thread(*key), result != 0),
+        Operation::Choose { .. } => format!("choose {result}"),
+        Operation::Yield => "spin".to_string(),
+        Operation::Fail(failure) => failed(failure),
+        Operation::End => "end".to_string(),
+        other => format!("{other:?}"),
+    };
+    match (&event.failure, operation) {
+        (Some(_), Operation::Fail(_)) | (None, _) => done,
+        (Some(failure), _) => format!("{done} {}", failed(failure)),
+    }
+}
+
+fn failed(failure: &Failure) -> String {
+    let line = failure.message.lines().next().unwrap_or_default();
+    format!("✗ {line}")
+}
+
+fn shared(mode: LockMode) -> &'static str {
+    if mode == LockMode::Shared { " shared" } else { "" }
+}
+
+fn suffix(ordering: Ordering) -> &'static str {
+    match ordering {
+        Ordering::Relaxed => "",
+        Ordering::Acquire => " (Acquire)",
+        Ordering::Release => " (Release)",
+        Ordering::AcqRel => " (AcqRel)",
+        Ordering::SeqCst => " (SeqCst)",
+    }
+}

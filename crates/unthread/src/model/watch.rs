@@ -1,0 +1,39 @@
+//! Looks at the clock while a check runs: for its limit, and for a line that says how far it is.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use unthread_checker::explore::{Progress, Watch};
+use unthread_checker::report::StopReason;
+
+/// The time since a check began.
+pub(super) struct Clock {
+    pub(super) started: Instant,
+    most: Option<Duration>,
+    /// When to say next how far it is; nothing if nobody looks.
+    next_line: Option<Mutex<Instant>>,
+}
+
+impl Clock {
+    pub(super) fn new(most: Option<Duration>, log: bool) -> Clock {
+        let started = Instant::now();
+        let looks = log || stderr().is_terminal();
+        Clock { started, most, next_line: looks.then(|| Mutex::new(started + Duration::from_secs(1))) }
+    }
+}
+
+impl Watch for Clock {
+    fn look(&self, progress: &Progress) -> Option<StopReason> {
+        let elapsed = self.started.elapsed();
+        if let Some(next) = &self.next_line
+            && let Ok(mut next) = next.lock()
+            && Instant::now() >= *next
+        {
+            *next = Instant::now() + Duration::from_secs(1);
+            let rate = progress.executions as f64 / elapsed.as_secs_f64();
+            let name = std::thread::current().name().unwrap_or("check").to_string();
+            let _ = write!(stderr(), "\r{name}: {} executions, {rate:.0}/s ", progress.executions);
+        }
+        self.most.is_some_and(|most| elapsed >= most).then_some(StopReason::TimeLimit)
+    }
+}

@@ -1,0 +1,341 @@
+//! The running thread, and how it asks the machine for something.
+
+use super::execution::{Execution, ThreadContext};
+use super::panics::Abandoned;
+use std::cell::Cell;
+use std::panic::{Location, resume_unwind};
+use std::ptr::NonNull;
+use unthread_checker::execution::{Operation, ThreadKey, Waits};
+use unthread_checker::program::{Loc, Ordering, RmwOp};
+
+std::thread_local! {
+    static CURRENT: Cell<Option<(NonNull<Execution>, NonNull<ThreadContext>)>> = const { Cell::new(None) };
+}
+
+/// What a thread wants of the machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) operation: Operation,
+    /// Where it stands.
+    pub(crate) site: u32,
+    /// It waits until one of these cells shows another value.
+    pub(crate) awaiting: Vec<(Loc, i64)>,
+    pub(crate) waits: Waits,
+}
+
+/// What a thread has read since its last spin hint.
+#[derive(Default)]
+pub(crate) struct Spin {
+    reads: Vec<(Loc, i64, u32)>,
+    before: Vec<(Loc, i64, u32)>,
+    /// It did something that others can see.
+    effect: bool,
+    /// Turns in a row that changed nothing.
+    turns: u32,
+}
+
+/// A thread runs while this lives.
+pub(crate) struct Entered {
+    before: Option<(NonNull<Execution>, NonNull<ThreadContext>)>,
+}
+
+/// Operations of an abandoned execution after which a thread is taken to be stuck in a destructor.
+const MOST_STRAGGLERS: u32 = 100_000;
+
+/// Turns of a spinning thread in which nothing changed and nobody else could do anything: it will never end.
+const MOST_TURNS: u32 = 300;
+
+impl Request {
+    pub(crate) fn of(operation: Operation) -> Request {
+        Request { operation, site: 0, awaiting: Vec::new(), waits: Waits::Forever }
+    }
+}
+
+impl Entered {
+    pub(crate) fn new(execution: &Execution, thread: &ThreadContext) -> Entered {
+        Entered { before: CURRENT.replace(Some((NonNull::from(execution), NonNull::from(thread)))) }
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(self.before);
+    }
+}
+
+/// Whether code under test is running.
+pub(crate) fn in_execution() -> bool {
+    CURRENT.get().is_some()
+}
+
+/// Does something with the running thread, if there is one.
+pub(crate) fn with_current<R>(f: impl FnOnce(&Execution, &ThreadContext) -> R) -> Option<R> {
+    let (execution, thread) = CURRENT.get()?;
+    // SAFETY: the pointers are set while `Execution::resume` borrows both, and taken back before it returns.
+    Some(unsafe { f(execution.as_ref(), thread.as_ref()) })
+}
+
+/// Does something with the running thread.
+#[track_caller]
+pub(crate) fn with_thread<R>(f: impl FnOnce(&Execution, &ThreadContext) -> R) -> R {
+    match with_current(f) {
+        Some(result) => result,
+        None => panic!("types of unthread can be used inside of `unthread::model` only"),
+    }
+}
+
+/// Does something with the running execution.
+#[track_caller]
+pub(crate) fn with_execution<R>(f: impl FnOnce(&Execution) -> R) -> R {
+    with_thread(|execution, _| f(execution))
+}
+
+/// Whether the running thread unwinds. Others may do so at the same time on the same OS thread.
+pub(crate) fn is_panicking() -> bool {
+    std::thread::panicking() && with_current(|_, thread| thread.panicked.borrow().is_some()).unwrap_or(true)
+}
+
+/// A name for a new object.
+#[track_caller]
+pub(crate) fn new_object(kind: &'static str) -> u32 {
+    let location = Location::caller();
+    with_thread(|execution, thread| {
+        let mut names = execution.names.borrow_mut();
+        let site = names.site(location);
+        if let Some((lazy, nth)) = thread.naming.get() {
+            thread.naming.set(Some((lazy, nth + 1)));
+            return names.object(named_after(lazy), nth, kind, site);
+        }
+        let nth = thread.n_objects.get();
+        thread.n_objects.set(nth + 1);
+        names.object(thread.key, nth, kind, site)
+    })
+}
+
+/// Keys that no thread has.
+fn named_after(lazy: u32) -> ThreadKey {
+    ThreadKey(u64::MAX - u64::from(lazy))
+}
+
+/// The cell that says how far a lazy static is.
+#[track_caller]
+pub(crate) fn lazy_cell(address: usize) -> u32 {
+    let location = Location::caller();
+    let (cell, is_new) = with_execution(|execution| {
+        let mut names = execution.names.borrow_mut();
+        let (lazy, site) = (names.lazy(address), names.site(location));
+        let cell = names.object(ThreadKey(0), lazy, "lazy static", site);
+        let mut cells = execution.lazy_cells.borrow_mut();
+        let is_new = !cells.contains(&cell);
+        if is_new {
+            cells.push(cell);
+        }
+        (cell, is_new)
+    });
+    if is_new {
+        defer_cell(cell, 0);
+    }
+    cell
+}
+
+/// Names what is made after a lazy static.
+pub(crate) fn naming<T>(address: usize, make: fn() -> T) -> T {
+    let before = with_thread(|execution, thread| {
+        let lazy = execution.names.borrow_mut().lazy(address);
+        thread.naming.replace(Some((lazy, 0)))
+    });
+    let value = make();
+    with_thread(|_, thread| thread.naming.set(before));
+    value
+}
+
+/// A new cell with a value.
+#[track_caller]
+pub(crate) fn create_cell(kind: &'static str, value: i64) -> u32 {
+    let object = new_object(kind);
+    defer_cell(object, value);
+    object
+}
+
+/// A cell that has a name already gets its first value.
+#[track_caller]
+pub(crate) fn defer_cell(object: u32, value: i64) {
+    with_thread(|execution, thread| {
+        thread.new_cells.borrow_mut().push((Loc::global(object as usize), value));
+        remember(execution, object as usize, value);
+    });
+}
+
+/// Performs an operation and gives its result.
+#[track_caller]
+pub(crate) fn perform(operation: Operation) -> i64 {
+    request(Request::of(operation))
+}
+
+/// Asks the machine. In an abandoned execution, threads unwind instead.
+#[track_caller]
+pub(crate) fn request(mut asked: Request) -> i64 {
+    let location = Location::caller();
+    with_thread(|execution, thread| {
+        if execution.abandoned.get() {
+            return straggle(execution, thread, &asked.operation);
+        }
+        let site = execution.names.borrow_mut().site_of_others(location);
+        asked.site = site.unwrap_or(thread.request.borrow().site);
+        let operation = asked.operation.clone();
+        let site = asked.site;
+        thread.n_operations.set(thread.n_operations.get() + 1);
+        let result = suspend(execution, thread, asked);
+        note(execution, thread, &operation, result, site);
+        result
+    })
+}
+
+/// Whether operations are to be performed: code under test is running, and somebody is interested.
+pub(crate) fn is_live() -> bool {
+    with_current(|execution, _| !execution.abandoned.get()).unwrap_or(false)
+}
+
+/// What a type does when its execution is abandoned, or else does not.
+pub(crate) fn abandon_or<R>(abandoned: R, f: impl FnOnce() -> R) -> R {
+    if is_live() { f() } else { abandoned }
+}
+
+/// Hands over to the machine until it has performed the request.
+pub(crate) fn suspend(execution: &Execution, thread: &ThreadContext, asked: Request) -> i64 {
+    let operation = asked.operation.clone();
+    *thread.request.borrow_mut() = asked;
+    let handover = thread.handover.get().expect("only a thread that has begun asks for something");
+    // SAFETY: the handover lives at the bottom of the stack on which this runs.
+    let result = unsafe { handover.as_ref() }.suspend(());
+    if execution.abandoned.get() {
+        return straggle(execution, thread, &operation);
+    }
+    result
+}
+
+/// An operation of an abandoned execution: the thread unwinds, or does it at once if it already unwinds.
+fn straggle(execution: &Execution, thread: &ThreadContext, operation: &Operation) -> i64 {
+    if !std::thread::panicking() && !thread.ended.get() {
+        resume_unwind(Box::new(Abandoned));
+    }
+    execution.stragglers.set(execution.stragglers.get() + 1);
+    if execution.stragglers.get() > MOST_STRAGGLERS
+        && let Some(handover) = thread.handover.get().filter(|_| !thread.ended.get())
+    {
+        // It waits for something in a destructor, for ever. It is left where it is.
+        // SAFETY: the handover lives at the bottom of the stack on which this runs.
+        unsafe { handover.as_ref() }.suspend(());
+    }
+    let Some(index) = operation.loc().and_then(Loc::as_global) else { return 1 };
+    let mut mirror = execution.mirror.borrow_mut();
+    if mirror.len() <= index {
+        mirror.resize(index + 1, 0);
+    }
+    let old = mirror[index];
+    mirror[index] = after(operation, old);
+    old
+}
+
+/// The value that an operation leaves.
+fn after(operation: &Operation, old: i64) -> i64 {
+    match *operation {
+        Operation::Write { value, .. } => value,
+        Operation::Rmw { op, operand, .. } => op.apply(old, operand),
+        Operation::Cas { expected, desired, .. } if old == expected => desired,
+        Operation::Count { by, .. } => old + by,
+        _ => old,
+    }
+}
+
+fn remember(execution: &Execution, index: usize, value: i64) {
+    let mut mirror = execution.mirror.borrow_mut();
+    if mirror.len() <= index {
+        mirror.resize(index + 1, 0);
+    }
+    mirror[index] = value;
+}
+
+/// Notes what came of an operation: for destructors of abandoned executions, and for spin hints.
+fn note(execution: &Execution, thread: &ThreadContext, operation: &Operation, result: i64, site: u32) {
+    let mut spin = thread.spin.borrow_mut();
+    match (operation, operation.loc()) {
+        (Operation::Yield | Operation::Fence { .. } | Operation::Touch { writes: false, .. }, _) => {}
+        (_, Some(loc)) => {
+            let new = after(operation, result);
+            let writes = matches!(operation, Operation::Write { .. } | Operation::Touch { .. });
+            if new != result || writes {
+                remember(execution, loc.as_global().unwrap_or(0), new);
+                spin.effect();
+            } else {
+                spin.reads.push((loc, result, site));
+            }
+        }
+        _ => spin.effect(),
+    }
+}
+
+impl Spin {
+    fn effect(&mut self) {
+        self.effect = true;
+        self.reads.clear();
+        self.before.clear();
+        self.turns = 0;
+    }
+}
+
+/// The thread says that it waits for others: if its last two turns read the same and did nothing else, it goes on when
+/// something that it read has changed, or when nobody else can do anything.
+#[track_caller]
+pub(crate) fn spin_hint() {
+    let awaiting = with_thread(|_, thread| {
+        let mut spin = thread.spin.borrow_mut();
+        let effect = std::mem::take(&mut spin.effect);
+        let reads = std::mem::take(&mut spin.reads);
+        if reads.is_empty() {
+            return None;
+        }
+        let same = !effect && reads == spin.before;
+        let awaiting = same.then(|| reads.iter().map(|&(loc, value, _)| (loc, value)).collect::<Vec<_>>());
+        spin.before = reads;
+        spin.turns = if same { spin.turns + 1 } else { 0 };
+        awaiting.map(|awaiting| (awaiting, spin.turns))
+    });
+    let Some((mut awaiting, turns)) = awaiting else { return };
+    awaiting.sort_unstable();
+    awaiting.dedup();
+    let waits = if turns < MOST_TURNS { Waits::Spinning } else { Waits::Forever };
+    request(Request { awaiting, waits, ..Request::of(Operation::Yield) });
+}
+
+/// A read-modify-write on an object whose contents only the code under test knows: its place in the order of all operations
+/// on that object is what counts.
+#[track_caller]
+pub(crate) fn update(object: u32, op: RmwOp, operand: i64) -> i64 {
+    perform(Operation::Rmw { loc: Loc::global(object as usize), op, operand, ordering: Ordering::SeqCst })
+}
+
+/// A compare-exchange on such an object. Gives what was there.
+#[track_caller]
+pub(crate) fn exchange(object: u32, expected: i64, desired: i64) -> i64 {
+    perform(Operation::Cas { loc: Loc::global(object as usize), expected, desired, ordering: Ordering::SeqCst })
+}
+
+/// The same, once the cell does not show `while_value` any more.
+#[track_caller]
+pub(crate) fn update_when_changed(object: u32, while_value: i64, op: RmwOp, operand: i64, waits: Waits) -> i64 {
+    let loc = Loc::global(object as usize);
+    let operation = Operation::Rmw { loc, op, operand, ordering: Ordering::SeqCst };
+    request(Request { awaiting: vec![(loc, while_value)], waits, ..Request::of(operation) })
+}
+
+/// Whether something happens that need not: at most as often as allowed in each thread.
+#[track_caller]
+pub(crate) fn happens(left: impl Fn(&ThreadContext) -> &Cell<u32>) -> bool {
+    let may = with_thread(|_, thread| left(thread).get() > 0) && abandon_or(false, || true);
+    if !may || perform(Operation::Choose { low: 0, high: 2 }) == 0 {
+        return false;
+    }
+    with_thread(|_, thread| left(thread).set(left(thread).get() - 1));
+    true
+}

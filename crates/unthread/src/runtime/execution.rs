@@ -1,0 +1,225 @@
+//! One execution of the code under test: its threads' stacks, and what is dropped when it ends.
+
+use super::current::Entered;
+use super::fiber::{Fiber, Handover};
+use super::names::Names;
+use super::panics::Panicked;
+use super::{Request, panics};
+use rustc_hash::FxHashMap;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::rc::Rc;
+use unthread_checker::execution::{Buffers, Failure, FailureKind, Operation, ThreadKey};
+use unthread_checker::program::Loc;
+
+/// One execution.
+pub(crate) struct Execution {
+    pub(crate) names: Rc<RefCell<Names>>,
+    pub(crate) buffers: Buffers,
+    pub(crate) settings: Settings,
+    pub(crate) threads: RefCell<Vec<Box<ThreadContext>>>,
+    /// Nobody is interested in it any more: threads unwind, and what they do on the way happens at once.
+    pub(crate) abandoned: Cell<bool>,
+    /// Operations since it was abandoned.
+    pub(crate) stragglers: Cell<u32>,
+    /// Values of atomics that somebody has exclusive access to, by the number of their cells.
+    pub(crate) outside: RefCell<FxHashMap<u32, Box<u64>>>,
+    /// The last value of each cell, by whichever thread.
+    pub(crate) mirror: RefCell<Vec<i64>>,
+    /// Cells that say how far lazy statics are, in this execution.
+    pub(crate) lazy_cells: RefCell<Vec<u32>>,
+    /// Values of lazy statics, by the address of the static.
+    pub(crate) lazies: RefCell<Vec<(usize, Rc<dyn Any>)>>,
+    /// The machine's counts of the references to shared values, by the value's address.
+    pub(crate) counts: RefCell<FxHashMap<usize, u32>>,
+    /// What must be gone in the end, by a number of its own, and where it was made.
+    pub(crate) must_go: RefCell<FxHashMap<usize, (&'static str, u32)>>,
+}
+
+/// How the code under test is run.
+#[derive(Clone, Copy)]
+pub(crate) struct Settings {
+    /// How often each thread may be woken without a reason.
+    pub(crate) wakeups: u32,
+    /// How often weak compare-exchanges of each thread may fail without a reason.
+    pub(crate) failures: u32,
+    /// How often a wait of each thread may time out.
+    pub(crate) timeouts: u32,
+}
+
+/// A thread of an execution.
+pub(crate) struct ThreadContext {
+    pub(crate) key: ThreadKey,
+    pub(crate) name: Option<String>,
+    pub(crate) fiber: RefCell<Option<Fiber>>,
+    pub(crate) handover: Cell<Option<NonNull<Handover>>>,
+    /// What it wants next.
+    pub(crate) request: RefCell<Request>,
+    pub(crate) new_cells: RefCell<Vec<(Loc, i64)>>,
+    pub(crate) n_objects: Cell<u32>,
+    pub(crate) n_operations: Cell<u32>,
+    pub(crate) n_forks: Cell<u32>,
+    /// The thread that it forks, before the machine has been told.
+    pub(crate) child: Cell<Option<usize>>,
+    /// The cell that `unpark` sets.
+    pub(crate) token: Cell<Option<u32>>,
+    /// Statics that it knows to be there.
+    pub(crate) known_lazies: RefCell<Vec<usize>>,
+    /// Objects are named after a static, and how many have been.
+    pub(crate) naming: Cell<Option<(u32, u32)>>,
+    pub(crate) locals: RefCell<Vec<(usize, Option<Rc<dyn Any>>)>>,
+    pub(crate) panicked: RefCell<Option<Panicked>>,
+    pub(crate) spin: RefCell<super::current::Spin>,
+    pub(crate) wakeups_left: Cell<u32>,
+    pub(crate) failures_left: Cell<u32>,
+    pub(crate) timeouts_left: Cell<u32>,
+    pub(crate) ended: Cell<bool>,
+}
+
+impl Execution {
+    pub(crate) fn new(names: Rc<RefCell<Names>>, buffers: Buffers, settings: Settings) -> Rc<Execution> {
+        Rc::new(Execution {
+            names,
+            buffers,
+            settings,
+            threads: RefCell::default(),
+            abandoned: Cell::new(false),
+            stragglers: Cell::new(0),
+            outside: RefCell::default(),
+            mirror: RefCell::default(),
+            lazy_cells: RefCell::default(),
+            lazies: RefCell::default(),
+            counts: RefCell::default(),
+            must_go: RefCell::default(),
+        })
+    }
+
+    /// Adds a thread that has not begun. Gives its index.
+    pub(crate) fn add_thread(&self, key: ThreadKey, name: Option<String>, body: Box<dyn FnOnce()>) -> usize {
+        let mut threads = self.threads.borrow_mut();
+        let index = threads.len();
+        let context = Box::new(ThreadContext {
+            key,
+            name,
+            fiber: RefCell::new(None),
+            handover: Cell::new(None),
+            request: RefCell::new(Request::of(Operation::End)),
+            new_cells: RefCell::default(),
+            n_objects: Cell::new(0),
+            n_operations: Cell::new(0),
+            n_forks: Cell::new(0),
+            child: Cell::new(None),
+            token: Cell::new(None),
+            known_lazies: RefCell::default(),
+            naming: Cell::new(None),
+            locals: RefCell::default(),
+            panicked: RefCell::default(),
+            spin: RefCell::default(),
+            wakeups_left: Cell::new(self.settings.wakeups),
+            failures_left: Cell::new(self.settings.failures),
+            timeouts_left: Cell::new(self.settings.timeouts),
+            ended: Cell::new(false),
+        });
+        // SAFETY: contexts are boxed and live as long as the execution, which unwinds or leaks every fiber before it goes.
+        let this: &'static ThreadContext = unsafe { NonNull::from(&*context).as_ref() };
+        let fiber = Fiber::new(move |handover| this.run(handover, body));
+        *context.fiber.borrow_mut() = Some(fiber);
+        threads.push(context);
+        index
+    }
+
+    /// A thread. The reference is good for as long as the execution is.
+    pub(crate) fn thread(&self, index: usize) -> &ThreadContext {
+        let threads = self.threads.borrow();
+        // SAFETY: contexts are boxed and never removed, so the address stays good while `self` is borrowed.
+        unsafe { NonNull::from(&*threads[index]).as_ref() }
+    }
+
+    /// Runs a thread to its next operation.
+    pub(crate) fn resume(&self, index: usize, result: i64) {
+        let thread = self.thread(index);
+        let _entered = Entered::new(self, thread);
+        let mut fiber = thread.fiber.borrow_mut();
+        let Some(running) = fiber.as_mut() else { return };
+        if running.resume(result) {
+            let site = thread.request.borrow().site;
+            *thread.request.borrow_mut() = Request { site, ..Request::of(Operation::End) };
+            thread.ended.set(true);
+        }
+    }
+
+    /// Drops what statics hold, and says what is still there.
+    pub(crate) fn left_behind(&self) -> Option<Failure> {
+        self.abandoned.set(true);
+        self.drop_lazies();
+        let left = self.must_go.borrow();
+        let mut left: Vec<_> = left.values().collect();
+        left.sort_unstable();
+        let &&(kind, site) = left.first()?;
+        let names = self.names.borrow();
+        let place = names.get_site(site).map_or(String::new(), |site| format!(", made at {site}"));
+        let message = match left.len() {
+            1 => format!("{kind}{place}, is leaked"),
+            n => format!("{n} objects are leaked, among them {kind}{place}"),
+        };
+        Some(Failure::new(FailureKind::Leak, message))
+    }
+
+    fn drop_lazies(&self) {
+        let threads = self.threads.borrow();
+        let Some(main) = threads.first() else { return };
+        let _entered = Entered::new(self, main);
+        while let Some(lazy) = self.lazies.borrow_mut().pop() {
+            drop(lazy);
+        }
+    }
+
+    /// Unwinds every thread that has not ended: the youngest first, as it may borrow from those that made it.
+    pub(crate) fn abandon(&self) {
+        self.abandoned.set(true);
+        let n_threads = self.threads.borrow().len();
+        for index in (0..n_threads).rev() {
+            let thread = self.thread(index);
+            let mut fiber = thread.fiber.borrow_mut();
+            let Some(mut fiber) = fiber.take().filter(|fiber| !fiber.has_ended()) else { continue };
+            let _entered = Entered::new(self, thread);
+            if fiber.has_begun() && !fiber.resume(0) {
+                fiber.leak();
+            }
+        }
+        self.drop_lazies();
+    }
+}
+
+impl ThreadContext {
+    /// The thread's body, on its own stack.
+    fn run(&self, handover: &Handover, body: Box<dyn FnOnce()>) {
+        self.handover.set(Some(NonNull::from(handover)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            body();
+            self.drop_locals();
+        }));
+        if outcome.is_err() {
+            let _ = catch_unwind(AssertUnwindSafe(|| self.drop_locals()));
+        }
+        if let Err(payload) = outcome
+            && !payload.is::<panics::Abandoned>()
+        {
+            // The machine never lets it go on; only when the execution is abandoned does this unwind.
+            let _ = catch_unwind(AssertUnwindSafe(|| panics::fail(self, &*payload)));
+        }
+    }
+
+    /// Drops the values of thread-locals, and those that come up meanwhile.
+    fn drop_locals(&self) {
+        loop {
+            let next = self.locals.borrow_mut().iter_mut().rev().find_map(|local| local.1.take());
+            match next {
+                Some(local) => drop(local),
+                None => return,
+            }
+        }
+    }
+}

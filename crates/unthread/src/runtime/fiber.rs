@@ -1,0 +1,69 @@
+//! A thread's stack: a coroutine that runs until the thread wants something of the machine, and goes on with the answer.
+//!
+//! Stacks are kept for the next thread, per OS thread: making one takes the operating system, reusing one takes nothing.
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::cell::RefCell;
+
+/// Where a thread hands over and takes up again.
+pub(crate) type Handover = Yielder<i64, ()>;
+
+/// A thread that can be run from one operation to the next.
+pub(crate) struct Fiber {
+    coroutine: Option<Coroutine<i64, (), (), DefaultStack>>,
+}
+
+std::thread_local! {
+    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The most stacks that are kept.
+const MOST_STACKS: usize = 64;
+
+/// Room for a panic with its message and for recursion that tests do.
+const STACK_SIZE: usize = 512 * 1024;
+
+impl Fiber {
+    /// A thread that has not begun.
+    pub(crate) fn new(body: impl FnOnce(&Handover) + 'static) -> Fiber {
+        let kept = STACKS.with_borrow_mut(Vec::pop);
+        let stack = kept.unwrap_or_else(|| DefaultStack::new(STACK_SIZE).expect("there is memory for a stack"));
+        Fiber { coroutine: Some(Coroutine::with_stack(stack, move |handover, _| body(handover))) }
+    }
+
+    /// Runs the thread to its next operation, or to its end. Says whether it has come to its end.
+    pub(crate) fn resume(&mut self, result: i64) -> bool {
+        let Some(coroutine) = &mut self.coroutine else { return true };
+        let ended = matches!(coroutine.resume(result), CoroutineResult::Return(()));
+        if ended && let Some(coroutine) = self.coroutine.take() {
+            keep(coroutine.into_stack());
+        }
+        ended
+    }
+
+    /// Whether the thread has come to its end.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.coroutine.is_none()
+    }
+
+    /// Whether the thread has begun.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.coroutine.as_ref().is_none_or(Coroutine::started)
+    }
+
+    /// Gives up a thread that will not unwind. Whatever is on its stack is leaked, and so is the stack.
+    pub(crate) fn leak(&mut self) {
+        if let Some(coroutine) = self.coroutine.take() {
+            std::mem::forget(coroutine);
+        }
+    }
+}
+
+fn keep(stack: DefaultStack) {
+    STACKS.with_borrow_mut(|stacks| {
+        if stacks.len() < MOST_STACKS {
+            stacks.push(stack);
+        }
+    });
+}

@@ -1,0 +1,17 @@
+//! Threads of the code under test: coroutines that stop at every visible operation and ask the machine.
+//!
+//! Everything here belongs to one OS thread. Pointers to the running thread are kept in a thread-local while its coroutine runs.
+
+mod current;
+mod execution;
+mod fiber;
+mod names;
+mod panics;
+mod subject;
+
+pub(crate) use current::{
+    Request, abandon_or, create_cell, defer_cell, exchange, happens, in_execution, is_live, is_panicking, lazy_cell,
+    naming, new_object, perform, request, spin_hint, update, update_when_changed, with_execution, with_thread,
+};
+pub(crate) use execution::Settings;
+pub(crate) use subject::ClosureSubject;

@@ -1,0 +1,99 @@
+//! Names that mean the same in every execution of a check: objects by who made them and as which, places in the source by number.
+
+use rustc_hash::FxHashMap;
+use std::panic::Location;
+use unthread_checker::execution::ThreadKey;
+
+/// Names given so far.
+#[derive(Default)]
+pub(crate) struct Names {
+    objects: FxHashMap<(u64, u32), u32>,
+    descriptions: Vec<Description>,
+    sites: Vec<Site>,
+    /// Sites in this crate: destructors, which nobody calls by name.
+    ours: Vec<u32>,
+    /// Addresses of lazy statics.
+    statics: Vec<usize>,
+    /// Sites by the address of their `Location`.
+    known: FxHashMap<usize, u32>,
+}
+
+/// An object as people see it.
+#[derive(Clone, Copy)]
+pub(crate) struct Description {
+    pub(crate) kind: &'static str,
+    pub(crate) made_at: u32,
+}
+
+/// A place in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Site {
+    pub(crate) file: String,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+impl Names {
+    /// The number of a thread's `nth` object.
+    pub(crate) fn object(&mut self, ThreadKey(key): ThreadKey, nth: u32, kind: &'static str, made_at: u32) -> u32 {
+        let next = self.descriptions.len() as u32;
+        let number = *self.objects.entry((key, nth)).or_insert(next);
+        if number == next {
+            self.descriptions.push(Description { kind, made_at });
+        } else {
+            self.descriptions[number as usize] = Description { kind, made_at };
+        }
+        number
+    }
+
+    /// The number of a lazy static.
+    pub(crate) fn lazy(&mut self, address: usize) -> u32 {
+        let known = self.statics.iter().position(|&known| known == address);
+        known.unwrap_or_else(|| {
+            self.statics.push(address);
+            self.statics.len() - 1
+        }) as u32
+    }
+
+    /// What an object is.
+    pub(crate) fn description(&self, object: u32) -> Option<Description> {
+        self.descriptions.get(object as usize).copied()
+    }
+
+    /// The number of a place, unless it is one of ours: then whoever called us says more.
+    pub(crate) fn site_of_others(&mut self, location: &'static Location<'static>) -> Option<u32> {
+        let site = self.site(location);
+        (!self.ours.contains(&site)).then_some(site)
+    }
+
+    /// The number of a place.
+    pub(crate) fn site(&mut self, location: &'static Location<'static>) -> u32 {
+        let address = std::ptr::from_ref(location).addr();
+        if let Some(&known) = self.known.get(&address) {
+            return known;
+        }
+        let here = file!().trim_end_matches("runtime/names.rs");
+        let is_ours = location.file().starts_with(here);
+        let site = Site { file: location.file().to_string(), line: location.line(), column: location.column() };
+        let number = self.find_or_add(site);
+        self.known.insert(address, number);
+        if is_ours {
+            self.ours.push(number);
+        }
+        number
+    }
+
+    /// The number of a place that is given by its parts.
+    pub(crate) fn find_or_add(&mut self, site: Site) -> u32 {
+        let found = self.sites.iter().position(|known| *known == site);
+        found.unwrap_or_else(|| {
+            self.sites.push(site);
+            self.sites.len() - 1
+        }) as u32
+    }
+
+    /// The place with a number.
+    pub(crate) fn get_site(&self, number: u32) -> Option<&Site> {
+        self.sites.get(number as usize)
+    }
+}

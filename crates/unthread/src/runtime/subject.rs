@@ -1,0 +1,170 @@
+//! The subject for Rust closures: a program that is run from its start again and again.
+
+use super::execution::{Execution, Settings};
+use super::names::{Names, Site};
+use super::{Request, panics};
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use unthread_checker::execution::{
+    Buffers, Describe, Failure, FailureKind, Operation, State, Subject, ThreadKey, Waits,
+};
+use unthread_checker::program::{Loc, Span};
+use unthread_checker::report::FinalState;
+
+/// A closure to run.
+pub(crate) struct ClosureSubject {
+    body: Arc<dyn Fn() + Send + Sync>,
+    buffers: Buffers,
+    settings: Settings,
+    pub(crate) max_threads: usize,
+    pub(crate) names: Rc<RefCell<Names>>,
+}
+
+/// A thread of one execution.
+pub(crate) struct ClosureThread {
+    execution: Rc<Execution>,
+    index: usize,
+    request: Request,
+}
+
+impl ClosureSubject {
+    pub(crate) fn new(body: Arc<dyn Fn() + Send + Sync>, buffers: Buffers, settings: Settings) -> ClosureSubject {
+        panics::install();
+        ClosureSubject { body, buffers, settings, max_threads: usize::MAX, names: Rc::default() }
+    }
+
+    /// Where an operation stands.
+    pub(crate) fn site(&self, span: Span) -> Option<Site> {
+        self.names.borrow().get_site(span.start).cloned()
+    }
+
+    fn object_name(&self, object: u32) -> String {
+        let names = self.names.borrow();
+        let Some(description) = names.description(object) else { return format!("#{object}") };
+        let line = names.get_site(description.made_at).map_or(0, |site| site.line);
+        format!("{}@{line}#{object}", description.kind)
+    }
+}
+
+impl ClosureThread {
+    fn begin(execution: &Rc<Execution>, index: usize) -> ClosureThread {
+        let mut thread = ClosureThread { execution: execution.clone(), index, request: Request::of(Operation::End) };
+        thread.go_on(0);
+        thread
+    }
+
+    fn go_on(&mut self, result: i64) {
+        self.execution.resume(self.index, result);
+        self.request = self.execution.thread(self.index).request.borrow().clone();
+    }
+}
+
+impl Drop for ClosureThread {
+    fn drop(&mut self) {
+        if Rc::strong_count(&self.execution) == 1 {
+            self.execution.abandon();
+        }
+    }
+}
+
+impl Subject for ClosureSubject {
+    type Thread = ClosureThread;
+
+    fn initial(&self) -> Vec<(ThreadKey, ClosureThread)> {
+        let execution = Execution::new(self.names.clone(), self.buffers, self.settings);
+        let (key, body) = (ThreadKey::initial(0), self.body.clone());
+        let main = execution.add_thread(key, Some("main".to_string()), Box::new(move || body()));
+        vec![(key, ClosureThread::begin(&execution, main))]
+    }
+
+    fn operation(&self, thread: &ClosureThread) -> Operation {
+        match thread.request.operation {
+            Operation::Fork { .. } if thread.execution.threads.borrow().len() > self.max_threads => {
+                let message = format!("more than {} threads are spawned (see `max_threads`)", self.max_threads);
+                Operation::Fail(Failure::new(FailureKind::OutOfResources, message))
+            }
+            ref operation => operation.clone(),
+        }
+    }
+
+    fn resume(&self, thread: &mut ClosureThread, result: i64) {
+        thread.go_on(result);
+    }
+
+    fn fork(&self, thread: &ClosureThread) -> ClosureThread {
+        let child = thread.execution.thread(thread.index).child.take();
+        ClosureThread::begin(&thread.execution, child.expect("a fork has a child"))
+    }
+
+    fn awaiting<'t>(&self, thread: &'t ClosureThread) -> &'t [(Loc, i64)] {
+        &thread.request.awaiting
+    }
+
+    fn initial_cells(&self) -> Vec<i64> {
+        Vec::new()
+    }
+
+    fn copy(&self, _: &ClosureThread) -> Option<ClosureThread> {
+        None
+    }
+
+    fn take_new_cells(&self, thread: &mut ClosureThread, create: &mut dyn FnMut(Loc, i64)) {
+        let context = thread.execution.thread(thread.index);
+        context.new_cells.borrow_mut().drain(..).for_each(|(loc, value)| create(loc, value));
+    }
+
+    fn waits(&self, thread: &ClosureThread) -> Waits {
+        thread.request.waits.clone()
+    }
+
+    fn left_behind(&self, state: &State<ClosureThread>) -> Option<Failure> {
+        state.threads.first()?.local.execution.left_behind()
+    }
+}
+
+impl Describe for ClosureSubject {
+    fn title(&self) -> String {
+        std::thread::current().name().unwrap_or("main").to_string()
+    }
+
+    fn span(&self, thread: &ClosureThread) -> Span {
+        Span { start: thread.request.site, end: thread.request.site }
+    }
+
+    fn place(&self, span: Span) -> String {
+        self.site(span).map_or_else(|| "an unknown place".to_string(), |site| site.to_string())
+    }
+
+    fn name(&self, thread: &ClosureThread) -> String {
+        let context = thread.execution.thread(thread.index);
+        context.name.clone().unwrap_or_else(|| format!("thread {}", thread.index))
+    }
+
+    fn loc_name(&self, loc: Loc) -> String {
+        self.object_name(loc.as_global().unwrap_or(0) as u32)
+    }
+
+    fn lock_name(&self, lock: u32) -> String {
+        self.object_name(lock)
+    }
+
+    fn condvar_name(&self, condvar: u32) -> String {
+        self.object_name(condvar)
+    }
+
+    fn has_plain_cells(&self) -> bool {
+        true
+    }
+
+    fn final_state(&self, _: &State<ClosureThread>) -> FinalState {
+        FinalState::default()
+    }
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}

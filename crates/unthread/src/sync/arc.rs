@@ -1,0 +1,365 @@
+//! The shared pointer, whose references are counted by the machine.
+//!
+//! That a thread takes or gives back a reference is an operation that others can see, but only who gives back the last one can be told from the rest.
+//! An `Arc` that is still there when everything has ended is leaked: a violation.
+
+use super::Weak;
+use crate::runtime::{abandon_or, create_cell, in_execution, is_live, perform, with_execution};
+use std::borrow::Borrow;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::panic::Location;
+use std::pin::Pin;
+use unthread_checker::execution::Operation;
+use unthread_checker::program::{Loc, Ordering};
+
+/// A shared pointer, as in [`std::sync`].
+pub struct Arc<T: ?Sized> {
+    /// Counts along, and owns the value.
+    value: ManuallyDrop<std::sync::Arc<T>>,
+    count: Count,
+}
+
+/// The machine's count of strong references.
+#[derive(Clone, Copy)]
+pub(super) struct Count(u32);
+
+impl Count {
+    /// Takes (1), gives back (-1) or looks at (0) references. Gives their number before.
+    #[track_caller]
+    pub(super) fn change(self, by: i64) -> i64 {
+        perform(Operation::Count { loc: Loc::global(self.0 as usize), by })
+    }
+
+    /// Takes a reference if there are any.
+    #[track_caller]
+    pub(super) fn take_if_any(self) -> bool {
+        let mut count = self.change(0);
+        while count > 0 {
+            let loc = Loc::global(self.0 as usize);
+            let (expected, desired, ordering) = (count, count + 1, Ordering::Relaxed);
+            count = perform(Operation::Cas { loc, expected, desired, ordering });
+            if count == expected {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl<T> Arc<T> {
+    /// A pointer to a value.
+    #[track_caller]
+    pub fn new(value: T) -> Arc<T> {
+        Arc::from_std(std::sync::Arc::new(value))
+    }
+
+    /// A pinned pointer to a value.
+    #[track_caller]
+    pub fn pin(value: T) -> Pin<Arc<T>> {
+        // SAFETY: the value does not move: it is behind a pointer and is dropped in place.
+        unsafe { Pin::new_unchecked(Arc::new(value)) }
+    }
+
+    /// A pointer to a value that has a weak pointer to itself.
+    #[track_caller]
+    pub fn new_cyclic(make: impl FnOnce(&Weak<T>) -> T) -> Arc<T> {
+        let count = Count(create_cell("Arc", 0));
+        let value = std::sync::Arc::new_cyclic(|weak| make(&Weak::of(weak.clone(), count)));
+        count.change(1);
+        Arc::watched(value, count)
+    }
+
+    /// The value, if this is the only reference.
+    #[track_caller]
+    pub fn try_unwrap(this: Arc<T>) -> Result<T, Arc<T>> {
+        match this.count.change(0) {
+            1 => Arc::into_inner(this).ok_or_else(|| unreachable!("there was one reference, and it was here")),
+            _ => Err(this),
+        }
+    }
+
+    /// The value, if this is the last reference.
+    #[track_caller]
+    pub fn into_inner(this: Arc<T>) -> Option<T> {
+        let (value, count) = this.take_apart();
+        abandon_or(0, || count.change(-1));
+        forget_if_last(&value);
+        std::sync::Arc::into_inner(value)
+    }
+
+    /// The value, or a copy if there are other references.
+    #[track_caller]
+    pub fn unwrap_or_clone(this: Arc<T>) -> T
+    where
+        T: Clone,
+    {
+        Arc::try_unwrap(this).unwrap_or_else(|shared| (*shared).clone())
+    }
+}
+
+impl<T: ?Sized> Arc<T> {
+    /// A pointer from a standard one that nobody else has: how to get a pointer to something unsized.
+    #[track_caller]
+    pub fn from_std(value: std::sync::Arc<T>) -> Arc<T> {
+        assert!(std::sync::Arc::strong_count(&value) == 1, "`from_std` takes a pointer that nobody else has");
+        Arc::watched(value, Count(create_cell("Arc", 1)))
+    }
+
+    /// Remembers that the value must be gone in the end, and its count, for [`Arc::from_raw`].
+    #[track_caller]
+    fn watched(value: std::sync::Arc<T>, count: Count) -> Arc<T> {
+        let location = Location::caller();
+        with_execution(|execution| {
+            let site = execution.names.borrow_mut().site(location);
+            let address = std::sync::Arc::as_ptr(&value).addr();
+            execution.must_go.borrow_mut().insert(address, ("an Arc", site));
+            execution.counts.borrow_mut().insert(address, count.0);
+        });
+        Arc { value: ManuallyDrop::new(value), count }
+    }
+
+    pub(super) fn counted(value: std::sync::Arc<T>, count: Count) -> Arc<T> {
+        Arc { value: ManuallyDrop::new(value), count }
+    }
+
+    fn take_apart(self) -> (std::sync::Arc<T>, Count) {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: `this` is not used again, and is not dropped.
+        (unsafe { ManuallyDrop::take(&mut this.value) }, this.count)
+    }
+
+    /// The number of references.
+    #[track_caller]
+    pub fn strong_count(this: &Arc<T>) -> usize {
+        abandon_or(std::sync::Arc::strong_count(&this.value), || this.count.change(0) as usize)
+    }
+
+    /// The number of weak references.
+    #[track_caller]
+    pub fn weak_count(this: &Arc<T>) -> usize {
+        this.count.change(0);
+        std::sync::Arc::weak_count(&this.value)
+    }
+
+    /// A weak reference.
+    #[track_caller]
+    pub fn downgrade(this: &Arc<T>) -> Weak<T> {
+        Weak::of(std::sync::Arc::downgrade(&this.value), this.count)
+    }
+
+    /// The value, if this is the only reference.
+    #[track_caller]
+    pub fn get_mut(this: &mut Arc<T>) -> Option<&mut T> {
+        this.count.change(0);
+        std::sync::Arc::get_mut(&mut this.value)
+    }
+
+    /// Whether two pointers point to the same value.
+    pub fn ptr_eq(this: &Arc<T>, other: &Arc<T>) -> bool {
+        std::sync::Arc::ptr_eq(&this.value, &other.value)
+    }
+
+    /// The raw pointer; the reference is kept by whoever holds it.
+    pub fn into_raw(this: Arc<T>) -> *const T {
+        std::sync::Arc::into_raw(this.take_apart().0)
+    }
+
+    /// The raw pointer.
+    pub fn as_ptr(this: &Arc<T>) -> *const T {
+        std::sync::Arc::as_ptr(&this.value)
+    }
+
+    /// The pointer that was taken apart.
+    ///
+    /// # Safety
+    /// The raw pointer comes from [`Arc::into_raw`], and each is put together once.
+    #[track_caller]
+    pub unsafe fn from_raw(pointer: *const T) -> Arc<T> {
+        let count = with_execution(|execution| execution.counts.borrow().get(&pointer.addr()).copied());
+        let count = count.expect("the pointer came from `Arc::into_raw`, and its value is still there");
+        // SAFETY: as the caller promises.
+        Arc::counted(unsafe { std::sync::Arc::from_raw(pointer) }, Count(count))
+    }
+
+    /// Takes a reference, by raw pointer.
+    ///
+    /// # Safety
+    /// The raw pointer comes from [`Arc::into_raw`], and its value is still there.
+    #[track_caller]
+    pub unsafe fn increment_strong_count(pointer: *const T) {
+        // SAFETY: as the caller promises; the reference that this makes is not given back.
+        let this = ManuallyDrop::new(unsafe { Arc::from_raw(pointer) });
+        std::mem::forget(Arc::clone(&this));
+    }
+
+    /// Gives a reference back, by raw pointer.
+    ///
+    /// # Safety
+    /// The raw pointer comes from [`Arc::into_raw`], and the caller has a reference to give back.
+    #[track_caller]
+    pub unsafe fn decrement_strong_count(pointer: *const T) {
+        // SAFETY: as the caller promises.
+        drop(unsafe { Arc::from_raw(pointer) });
+    }
+}
+
+impl<T: Clone> Arc<T> {
+    /// The value, or a copy of it that nobody else refers to.
+    #[track_caller]
+    pub fn make_mut(this: &mut Arc<T>) -> &mut T {
+        if this.count.change(0) != 1 {
+            *this = Arc::new((**this).clone());
+        }
+        std::sync::Arc::get_mut(&mut this.value).expect("there are no weak references to a value that is changed")
+    }
+}
+
+/// The value that is about to go need not be waited for any more.
+fn forget_if_last<T: ?Sized>(value: &std::sync::Arc<T>) {
+    if in_execution() && std::sync::Arc::strong_count(value) == 1 {
+        let address = std::sync::Arc::as_ptr(value).addr();
+        with_execution(|execution| {
+            execution.must_go.borrow_mut().remove(&address);
+            execution.counts.borrow_mut().remove(&address);
+        });
+    }
+}
+
+impl<T: ?Sized> Clone for Arc<T> {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        if is_live() {
+            self.count.change(1);
+        }
+        Arc { value: self.value.clone(), count: self.count }
+    }
+}
+
+impl<T: ?Sized> Drop for Arc<T> {
+    #[track_caller]
+    fn drop(&mut self) {
+        abandon_or(0, || self.count.change(-1));
+        // SAFETY: this is the end of `self`.
+        let value = unsafe { ManuallyDrop::take(&mut self.value) };
+        forget_if_last(&value);
+        drop(value);
+    }
+}
+
+impl<T: ?Sized> Deref for Arc<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: ?Sized> AsRef<T> for Arc<T> {
+    fn as_ref(&self) -> &T {
+        self
+    }
+}
+
+impl<T: ?Sized> Borrow<T> for Arc<T> {
+    fn borrow(&self) -> &T {
+        self
+    }
+}
+
+impl<T: ?Sized> Unpin for Arc<T> {}
+
+impl<T: Default> Default for Arc<T> {
+    #[track_caller]
+    fn default() -> Self {
+        Arc::new(T::default())
+    }
+}
+
+impl<T> From<T> for Arc<T> {
+    #[track_caller]
+    fn from(value: T) -> Self {
+        Arc::new(value)
+    }
+}
+
+impl<T: ?Sized> From<Box<T>> for Arc<T> {
+    #[track_caller]
+    fn from(value: Box<T>) -> Self {
+        Arc::from_std(value.into())
+    }
+}
+
+impl<T> From<Vec<T>> for Arc<[T]> {
+    #[track_caller]
+    fn from(value: Vec<T>) -> Self {
+        Arc::from_std(value.into())
+    }
+}
+
+impl From<&str> for Arc<str> {
+    #[track_caller]
+    fn from(value: &str) -> Self {
+        Arc::from_std(value.into())
+    }
+}
+
+impl From<String> for Arc<str> {
+    #[track_caller]
+    fn from(value: String) -> Self {
+        Arc::from_std(value.into())
+    }
+}
+
+impl<T> FromIterator<T> for Arc<[T]> {
+    #[track_caller]
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Arc::from_std(items.into_iter().collect())
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Arc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for Arc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized> fmt::Pointer for Arc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Arc::as_ptr(self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + PartialEq> PartialEq for Arc<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: ?Sized + Eq> Eq for Arc<T> {}
+
+impl<T: ?Sized + PartialOrd> PartialOrd for Arc<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        (**self).partial_cmp(&**other)
+    }
+}
+
+impl<T: ?Sized + Ord> Ord for Arc<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+impl<T: ?Sized + Hash> Hash for Arc<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}

@@ -1,0 +1,44 @@
+//! A value that is made when it is first needed.
+
+use super::OnceLock;
+use std::cell::Cell;
+use std::fmt;
+use std::ops::Deref;
+
+/// A value that is made when it is first needed, as in [`std::sync`].
+pub struct LazyLock<T, F = fn() -> T> {
+    value: OnceLock<T>,
+    make: Cell<Option<F>>,
+}
+
+// SAFETY: the closure is taken under the lock of the `OnceLock`.
+unsafe impl<T: Send + Sync, F: Send> Sync for LazyLock<T, F> {}
+
+impl<T, F: FnOnce() -> T> LazyLock<T, F> {
+    /// The closure makes the value.
+    #[track_caller]
+    pub fn new(make: F) -> LazyLock<T, F> {
+        LazyLock { value: OnceLock::new(), make: Cell::new(Some(make)) }
+    }
+
+    /// The value.
+    #[track_caller]
+    pub fn force(this: &LazyLock<T, F>) -> &T {
+        this.value.get_or_init(|| this.make.take().expect("the value is made once")())
+    }
+}
+
+impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
+    type Target = T;
+
+    #[track_caller]
+    fn deref(&self) -> &T {
+        LazyLock::force(self)
+    }
+}
+
+impl<T, F> fmt::Debug for LazyLock<T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyLock").finish_non_exhaustive()
+    }
+}

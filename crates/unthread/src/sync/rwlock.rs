@@ -1,0 +1,189 @@
+//! The read-write lock.
+
+use super::mutex::judged;
+use crate::runtime::{abandon_or, is_panicking, new_object, perform};
+use std::cell::{Cell, UnsafeCell};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::{LockResult, TryLockError, TryLockResult};
+use unthread_checker::execution::Operation;
+use unthread_checker::program::LockMode;
+
+/// A read-write lock, as in [`std::sync`]. It is poisoned when a thread panics that holds it for writing.
+pub struct RwLock<T: ?Sized> {
+    lock: u32,
+    poisoned: Cell<bool>,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: the machine gives the lock to many readers or one writer, and all of them are on one OS thread anyway.
+unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
+
+/// The lock is held for reading while this lives.
+#[must_use = "the lock is released at once if the guard is not kept"]
+pub struct RwLockReadGuard<'a, T: ?Sized> {
+    lock: &'a RwLock<T>,
+    /// Guards stay in their thread.
+    not_send: std::marker::PhantomData<*const ()>,
+}
+
+/// The lock is held for writing while this lives.
+#[must_use = "the lock is released at once if the guard is not kept"]
+pub struct RwLockWriteGuard<'a, T: ?Sized> {
+    lock: &'a RwLock<T>,
+    was_panicking: bool,
+    /// Guards stay in their thread.
+    not_send: std::marker::PhantomData<*const ()>,
+}
+
+impl<T> RwLock<T> {
+    /// A lock around a value.
+    #[track_caller]
+    pub fn new(value: T) -> RwLock<T> {
+        RwLock { lock: new_object("RwLock"), poisoned: Cell::new(false), data: UnsafeCell::new(value) }
+    }
+
+    /// The value; the lock is no more.
+    pub fn into_inner(self) -> LockResult<T> {
+        let poisoned = self.poisoned.get();
+        judged(poisoned, self.data.into_inner())
+    }
+}
+
+impl<T: ?Sized> RwLock<T> {
+    /// Waits until nobody writes.
+    #[track_caller]
+    pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
+        perform(Operation::Lock { lock: self.lock, mode: LockMode::Shared });
+        self.read_guard()
+    }
+
+    /// Takes the lock for reading if nobody writes.
+    #[track_caller]
+    pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
+        match perform(Operation::TryLock { lock: self.lock, mode: LockMode::Shared }) {
+            0 => Err(TryLockError::WouldBlock),
+            _ => Ok(self.read_guard()?),
+        }
+    }
+
+    /// Waits until nobody else reads or writes.
+    #[track_caller]
+    pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
+        perform(Operation::Lock { lock: self.lock, mode: LockMode::Exclusive });
+        self.write_guard()
+    }
+
+    /// Takes the lock for writing if nobody reads or writes.
+    #[track_caller]
+    pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
+        match perform(Operation::TryLock { lock: self.lock, mode: LockMode::Exclusive }) {
+            0 => Err(TryLockError::WouldBlock),
+            _ => Ok(self.write_guard()?),
+        }
+    }
+
+    fn read_guard(&self) -> LockResult<RwLockReadGuard<'_, T>> {
+        judged(self.poisoned.get(), RwLockReadGuard { lock: self, not_send: std::marker::PhantomData })
+    }
+
+    fn write_guard(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
+        let was_panicking = is_panicking();
+        judged(self.poisoned.get(), RwLockWriteGuard { lock: self, was_panicking, not_send: std::marker::PhantomData })
+    }
+
+    /// The value, for whoever has exclusive access.
+    pub fn get_mut(&mut self) -> LockResult<&mut T> {
+        judged(self.poisoned.get(), self.data.get_mut())
+    }
+
+    /// Whether a thread has panicked that wrote.
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.get()
+    }
+
+    /// Forgets that a thread has panicked.
+    pub fn clear_poison(&self) {
+        self.poisoned.set(false);
+    }
+}
+
+impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: nobody writes while this thread holds the lock for reading.
+        unsafe { &*self.lock.data.get() }
+    }
+}
+
+impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: this thread holds the lock alone.
+        unsafe { &*self.lock.data.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: this thread holds the lock alone, and the guard is borrowed exclusively.
+        unsafe { &mut *self.lock.data.get() }
+    }
+}
+
+impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
+    #[track_caller]
+    fn drop(&mut self) {
+        abandon_or((), || {
+            perform(Operation::Unlock { lock: self.lock.lock, mode: LockMode::Shared });
+        });
+    }
+}
+
+impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
+    #[track_caller]
+    fn drop(&mut self) {
+        abandon_or((), || {
+            if !self.was_panicking && is_panicking() {
+                self.lock.poisoned.set(true);
+            }
+            perform(Operation::Unlock { lock: self.lock.lock, mode: LockMode::Exclusive });
+        });
+    }
+}
+
+impl<T: Default> Default for RwLock<T> {
+    #[track_caller]
+    fn default() -> Self {
+        RwLock::new(T::default())
+    }
+}
+
+impl<T> From<T> for RwLock<T> {
+    #[track_caller]
+    fn from(value: T) -> Self {
+        RwLock::new(value)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for RwLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RwLock").finish_non_exhaustive()
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,219 @@
+//! Threads of the code under test, as in [`std::thread`].
+
+mod local;
+mod scoped;
+
+pub use local::{AccessError, LocalKey};
+pub use scoped::{Scope, ScopedJoinHandle, scope};
+pub use std::thread::Result;
+
+use crate::runtime::{self, create_cell, happens, perform, update, update_when_changed, with_thread};
+use std::cell::RefCell;
+use std::num::NonZeroUsize;
+use std::rc::Rc;
+use std::time::Duration;
+use std::{fmt, io};
+use unthread_checker::execution::{Operation, ThreadKey, Waits};
+use unthread_checker::program::RmwOp;
+
+/// Runs a closure in a new thread.
+#[track_caller]
+pub fn spawn<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    spawn_named(None, Box::new(f))
+}
+
+/// Where a thread leaves what its closure returned.
+type Packet<T> = Rc<RefCell<Option<T>>>;
+
+/// A way to wait for a thread.
+pub struct JoinHandle<T> {
+    thread: Thread,
+    packet: Packet<T>,
+}
+
+// SAFETY: all threads of an execution are coroutines on one OS thread: handles never leave it.
+unsafe impl<T> Send for JoinHandle<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for JoinHandle<T> {}
+
+/// A thread, to be named or woken.
+#[derive(Clone)]
+pub struct Thread {
+    key: ThreadKey,
+    token: u32,
+    name: Option<std::sync::Arc<str>>,
+}
+
+/// A thread's number: different from those of all other threads of its execution, and the same in all executions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ThreadId(ThreadKey);
+
+/// Makes threads with names.
+#[derive(Debug, Default)]
+pub struct Builder {
+    name: Option<String>,
+}
+
+impl Builder {
+    /// A thread without a name.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// Gives the thread a name, which reports show.
+    pub fn name(self, name: String) -> Builder {
+        Builder { name: Some(name) }
+    }
+
+    /// Does nothing: all stacks have the same size.
+    pub fn stack_size(self, _: usize) -> Builder {
+        self
+    }
+
+    /// Runs a closure in a new thread. Never fails.
+    #[track_caller]
+    pub fn spawn<F, T>(self, f: F) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Ok(spawn_named(self.name, Box::new(f)))
+    }
+}
+
+#[track_caller]
+fn spawn_named<'f, T: 'f>(name: Option<String>, f: Box<dyn FnOnce() -> T + 'f>) -> JoinHandle<T> {
+    let packet: Packet<T> = Rc::default();
+    let result = packet.clone();
+    let body: Box<dyn FnOnce() + 'f> = Box::new(move || {
+        let value = f();
+        *result.borrow_mut() = Some(value);
+    });
+    // SAFETY: closures that borrow come from `scope`, which waits for their threads; abandoned threads are unwound, youngest
+    // first, before what they borrow goes.
+    let body: Box<dyn FnOnce()> = unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'f>, Box<dyn FnOnce()>>(body) };
+    let token = create_cell("park token", 0);
+    let shown = name.clone().map(Into::into);
+    let key = with_thread(|execution, thread| {
+        let nth = thread.n_forks.get();
+        thread.n_forks.set(nth + 1);
+        let key = thread.key.child(nth).expect("threads are not spawned by threads five deep");
+        let index = execution.add_thread(key, name, body);
+        execution.thread(index).token.set(Some(token));
+        thread.child.set(Some(index));
+        key
+    });
+    perform(Operation::Fork { child: key });
+    JoinHandle { thread: Thread { key, token, name: shown }, packet }
+}
+
+impl<T> JoinHandle<T> {
+    /// Waits until the thread has ended, and gives what it returned. A thread that panics ends the check, so this is never an error.
+    #[track_caller]
+    pub fn join(self) -> Result<T> {
+        perform(Operation::Join { thread: self.thread.key });
+        let value = self.packet.borrow_mut().take();
+        value.ok_or_else(|| Box::new("the thread has panicked") as Box<dyn std::any::Any + Send>)
+    }
+
+    /// The thread.
+    pub fn thread(&self) -> &Thread {
+        &self.thread
+    }
+
+    /// Whether the thread has ended. Threads that poll this had better say so with [`yield_now`].
+    #[track_caller]
+    pub fn is_finished(&self) -> bool {
+        perform(Operation::HasEnded { thread: self.thread.key }) != 0
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").finish_non_exhaustive()
+    }
+}
+
+impl Thread {
+    /// The thread's number.
+    pub fn id(&self) -> ThreadId {
+        ThreadId(self.key)
+    }
+
+    /// The thread's name, if it was given one.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Lets the thread's next [`park`] return, or the present one.
+    #[track_caller]
+    pub fn unpark(&self) {
+        update(self.token, RmwOp::Swap, 1);
+    }
+}
+
+impl fmt::Debug for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Thread").field("id", &self.id()).field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+/// The running thread.
+#[track_caller]
+pub fn current() -> Thread {
+    let (key, token, name) =
+        with_thread(|_, thread| (thread.key, thread.token.get(), thread.name.as_deref().map(Into::into)));
+    Thread { key, token: token.unwrap_or_else(main_token), name }
+}
+
+/// The main thread's token is made when it is first needed.
+#[track_caller]
+fn main_token() -> u32 {
+    let token = create_cell("park token", 0);
+    with_thread(|_, thread| thread.token.set(Some(token)));
+    token
+}
+
+/// Waits until somebody calls [`Thread::unpark`], or goes on at once if somebody has.
+#[track_caller]
+pub fn park() {
+    let token = current().token;
+    update_when_changed(token, 0, RmwOp::Swap, 0, Waits::For("someone to unpark it".to_string()));
+}
+
+/// Like [`park`], but it may give up.
+#[track_caller]
+pub fn park_timeout(_: Duration) {
+    let token = current().token;
+    if happens(|thread| &thread.timeouts_left) {
+        update(token, RmwOp::Swap, 0);
+    } else {
+        update_when_changed(token, 0, RmwOp::Swap, 0, Waits::Timed);
+    }
+}
+
+/// Says that the thread waits for others. In a loop that does nothing but read, the thread goes on when something has changed.
+#[track_caller]
+pub fn yield_now() {
+    runtime::spin_hint();
+}
+
+/// Time is not checked: any thread may come in between, as anywhere.
+#[track_caller]
+pub fn sleep(_: Duration) {
+    runtime::spin_hint();
+}
+
+/// Whether the running thread unwinds.
+pub fn panicking() -> bool {
+    runtime::is_panicking()
+}
+
+/// Always 2: whatever the machine has, checks behave alike.
+pub fn available_parallelism() -> io::Result<NonZeroUsize> {
+    Ok(NonZeroUsize::MIN.saturating_add(1))
+}

@@ -1,0 +1,71 @@
+//! Threads that may borrow.
+
+use super::{JoinHandle, Result, Thread, spawn_named};
+use crate::runtime::perform;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use unthread_checker::execution::{Operation, ThreadKey};
+
+/// Runs a closure that can spawn threads which borrow; waits for all of them.
+#[track_caller]
+pub fn scope<'env, F, T>(f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let scope = Scope { threads: RefCell::default(), scope: PhantomData, env: PhantomData };
+    let result = f(&scope);
+    let threads = scope.threads.take();
+    for thread in threads {
+        perform(Operation::Join { thread });
+    }
+    result
+}
+
+/// Spawns threads that may borrow.
+pub struct Scope<'scope, 'env: 'scope> {
+    threads: RefCell<Vec<ThreadKey>>,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+// SAFETY: all threads of an execution are coroutines on one OS thread.
+unsafe impl Sync for Scope<'_, '_> {}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Runs a closure in a new thread, which ends before the scope does.
+    #[track_caller]
+    pub fn spawn<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let handle = spawn_named(None, Box::new(f));
+        self.threads.borrow_mut().push(handle.thread.key);
+        ScopedJoinHandle { handle, scope: PhantomData }
+    }
+}
+
+/// A way to wait for a thread of a scope before the scope ends.
+pub struct ScopedJoinHandle<'scope, T> {
+    handle: JoinHandle<T>,
+    scope: PhantomData<&'scope ()>,
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// Waits until the thread has ended, and gives what it returned.
+    #[track_caller]
+    pub fn join(self) -> Result<T> {
+        self.handle.join()
+    }
+
+    /// The thread.
+    pub fn thread(&self) -> &Thread {
+        self.handle.thread()
+    }
+
+    /// Whether the thread has ended.
+    #[track_caller]
+    pub fn is_finished(&self) -> bool {
+        self.handle.is_finished()
+    }
+}

@@ -1,0 +1,30 @@
+//! Tests of the library. Each module is one kind of claim.
+
+mod first;
+mod generated;
+mod loom_is_wrong;
+mod shapes;
+mod types;
+
+use unthread::model::{Builder, MemoryModel, Report, Verdict};
+
+/// Checks a closure under a memory model.
+fn under(memory: MemoryModel, f: impl Fn() + Send + Sync + 'static) -> Report {
+    Builder::new().memory(memory).report(f)
+}
+
+/// The closure is fine, whatever happens. Gives the number of executions.
+#[track_caller]
+fn holds(f: impl Fn() + Send + Sync + 'static) -> u64 {
+    let report = under(MemoryModel::Tso, f);
+    assert_eq!(report.verdict(), Verdict::Verified, "{report:?}");
+    report.statistics.executions
+}
+
+/// Something is wrong with the closure. Gives the kind and the message.
+#[track_caller]
+fn fails(f: impl Fn() + Send + Sync + 'static) -> (&'static str, String) {
+    let report = under(MemoryModel::Tso, f);
+    let violation = report.violations.first().unwrap_or_else(|| panic!("nothing is wrong: {report:?}"));
+    (violation.kind.name(), violation.message.clone())
+}

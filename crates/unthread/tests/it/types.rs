@@ -1,0 +1,182 @@
+//! What single types do, what is left behind, and what is not deterministic.
+
+use crate::{fails, holds, under};
+use std::sync::atomic::{AtomicIsize as StdAtomicIsize, AtomicUsize as StdAtomicUsize};
+use unthread::model::{Builder, Engine, MemoryModel, StopReason, Verdict};
+use unthread::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use unthread::sync::atomic::{AtomicI8, AtomicU8, AtomicU64, AtomicUsize};
+use unthread::sync::{Arc, Mutex};
+use unthread::{any, choose, thread};
+
+#[test]
+fn integers_wrap_at_their_width_and_compare_by_their_sign() {
+    holds(|| {
+        let byte = AtomicU8::new(255);
+        assert_eq!((byte.fetch_add(2, Relaxed), byte.load(Relaxed)), (255, 1));
+        assert_eq!((byte.fetch_nand(3, Relaxed), byte.load(Relaxed)), (1, 254));
+        let signed = AtomicI8::new(-128);
+        assert_eq!((signed.fetch_sub(1, Relaxed), signed.load(Relaxed)), (-128, 127));
+        assert_eq!((signed.fetch_min(-5, Relaxed), signed.load(Relaxed)), (127, -5));
+        let large = AtomicU64::new(u64::MAX);
+        assert_eq!((large.fetch_max(1, Relaxed), large.load(Relaxed)), (u64::MAX, u64::MAX));
+        assert_eq!(large.fetch_update(Relaxed, Relaxed, |value| Some(value / 2)), Ok(u64::MAX));
+    });
+}
+
+#[test]
+fn exclusive_access_changes_an_atomic() {
+    holds(|| {
+        let mut number = AtomicUsize::new(1);
+        *number.get_mut() += 1;
+        number.with_mut(|value| *value *= 5);
+        assert_eq!((number.fetch_add(1, Relaxed), number.into_inner()), (10, 11));
+    });
+}
+
+#[test]
+fn every_choice_is_tried() {
+    assert_eq!(holds(|| assert!(choose(0..3) < 3 && (any() || true))), 6);
+    assert_eq!(fails(|| assert_ne!(choose(0..3), 2)).0, "panic");
+}
+
+#[test]
+fn a_panic_of_any_thread_is_a_violation() {
+    let (kind, message) = fails(|| drop(thread::spawn(|| panic!("in a thread"))));
+    assert_eq!((kind, message.as_str()), ("panic", "in a thread"));
+}
+
+#[test]
+fn what_is_not_deterministic_is_named() {
+    static RUNS: StdAtomicUsize = StdAtomicUsize::new(0);
+    let report = under(MemoryModel::Tso, || {
+        let shared = Arc::new((AtomicUsize::new(0), Mutex::new(())));
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || shared.0.store(1, Release))
+        };
+        if RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 2 == 1 {
+            drop(shared.1.lock());
+        }
+        shared.0.load(Acquire);
+        other.join().unwrap();
+    });
+    assert!(matches!(report.stop, StopReason::Nondeterminism(_)), "{report:?}");
+}
+
+/// Values that are there.
+static ALIVE: StdAtomicIsize = StdAtomicIsize::new(0);
+
+struct Counted;
+
+impl Counted {
+    fn new() -> Counted {
+        ALIVE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Counted
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        ALIVE.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_thousand_abandoned_executions_leave_nothing() {
+    let mut builder = Builder::new();
+    builder.engine = Engine::Random { seed: 1 };
+    builder.max_permutations = Some(1000);
+    let report = builder.report(|| {
+        let shared = Arc::new((Mutex::new(Counted::new()), Mutex::new(vec![Counted::new()])));
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let _local = Box::new(Counted::new());
+                let _first = shared.0.lock().unwrap();
+                let _second = shared.1.lock().unwrap();
+                unthread::assume(false);
+            })
+        };
+        let _local = Counted::new();
+        let _first = shared.0.lock().unwrap();
+        drop(shared.1.lock().unwrap());
+        unthread::assume(false);
+        other.join().unwrap();
+    });
+    assert_eq!(report.violations.len(), 0, "{report:?}");
+    assert_eq!(ALIVE.load(std::sync::atomic::Ordering::Relaxed), 0);
+}
+
+#[test]
+fn engines_agree() {
+    let run = |engine| {
+        let seen = std::sync::Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
+        let notes = seen.clone();
+        let mut builder = Builder::new();
+        builder.engine = engine;
+        builder.max_permutations = matches!(engine, Engine::Random { .. } | Engine::Pct { .. }).then_some(2000);
+        builder.report(move || {
+            let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+            let other = {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    shared.0.store(1, Relaxed);
+                    shared.1.load(Relaxed)
+                })
+            };
+            shared.1.store(1, Relaxed);
+            let here = shared.0.load(Relaxed);
+            notes.lock().unwrap().insert((here, other.join().unwrap()));
+        });
+        let seen = seen.lock().unwrap().clone();
+        seen
+    };
+    let all = run(Engine::Exhaustive);
+    assert_eq!(all.len(), 4);
+    for engine in [Engine::Dpor, Engine::Random { seed: 3 }, Engine::Pct { seed: 3, depth: 3 }] {
+        assert_eq!(run(engine), all, "{engine}");
+    }
+}
+
+#[test]
+fn a_bound_on_preemptions_verifies_nothing_but_finds_what_it_covers() {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(1);
+    let lost_update = || {
+        let number = Arc::new(AtomicUsize::new(0));
+        let add = |number: &AtomicUsize| number.store(number.load(Relaxed) + 1, Relaxed);
+        let other = {
+            let number = number.clone();
+            thread::spawn(move || add(&number))
+        };
+        add(&number);
+        other.join().unwrap();
+        assert_eq!(number.load(Relaxed), 2);
+    };
+    assert_eq!(builder.report(lost_update).verdict(), Verdict::Violation);
+}
+
+#[test]
+fn a_failure_is_replayed_from_its_schedule() {
+    let lost_update = || {
+        let number = Arc::new(AtomicUsize::new(0));
+        let add = |number: &AtomicUsize| number.store(number.load(Relaxed) + 1, Relaxed);
+        let other = {
+            let number = number.clone();
+            thread::spawn(move || add(&number))
+        };
+        add(&number);
+        other.join().unwrap();
+        assert_eq!(number.load(Relaxed), 2);
+    };
+    let report = Builder::new().report(lost_update);
+    let schedule = report.violations[0].schedule.to_string();
+    let replayed = std::panic::catch_unwind(move || unthread::replay(lost_update, &schedule)).unwrap_err();
+    assert!(replayed.downcast_ref::<String>().unwrap().contains("left: 1"));
+}
+
+#[test]
+fn types_are_for_checks_only() {
+    let outside = std::panic::catch_unwind(|| drop(AtomicUsize::new(0)));
+    assert!(outside.is_err());
+}
