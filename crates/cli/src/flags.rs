@@ -237,7 +237,7 @@ impl SearchFlags {
 }
 
 /// More states than this come of counters without bounds more often than of programs that are large.
-const MAX_STATES: u64 = 20_000_000;
+const MAX_STATES: u64 = 5_000_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct OutcomesFlags {

@@ -201,7 +201,10 @@ impl Search<'_> {
             undo.objects.push((object, self.objects[object].clone()));
             let touched = &mut self.objects[object];
             match access.mode {
-                Mode::Write => *touched = Touched { write: event, shares: Vec::new(), reads: Vec::new() },
+                // References are counted in Rust code alone; here they are never taken to be independent.
+                Mode::Write | Mode::Reference | Mode::ReleaseEarly | Mode::ReleaseLate => {
+                    *touched = Touched { write: event, shares: Vec::new(), reads: Vec::new() };
+                }
                 Mode::Share => touched.shares.push(event),
                 Mode::Read | Mode::Own(_) => touched.reads.push(event),
             }

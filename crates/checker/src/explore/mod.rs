@@ -193,12 +193,7 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
         Some(_) => monitor::lifted(&subject, options.rules, search(&subject, &monitor::below(options), watch)),
         None => search(&subject, options, watch),
     };
-    confirmed(options, report, |violation| {
-        let patience = if violation.kind == ViolationKind::Livelock { usize::MAX } else { 0 };
-        let replay = replay::judged(&subject, options.rules, &violation.schedule, replay::endless(patience))?;
-        let is_not_sc = || monitor::is_not_sc(&subject, options.rules, &violation.schedule);
-        Ok(Replay { is_sequential: violation.kind != ViolationKind::StoreBuffers || !is_not_sc(), ..replay })
-    })
+    confirmed(options, report, |violation| replay_violation(&subject, options, violation))
 }
 
 /// Checks any subject with the engine that the options name, if that engine can: some need threads that can be copied. Every violation
@@ -236,10 +231,7 @@ pub fn predict(program: &Program, options: &Options, watch: &dyn Watch) -> Repor
     let options = Options { engine: Engine::Mcr, ..options.clone() };
     let options = &options.engine.adapt(&options);
     let report = mcr::predict(&subject, options, watch);
-    confirmed(options, report, |violation| {
-        let patience = if violation.kind == ViolationKind::Livelock { usize::MAX } else { 0 };
-        replay::judged(&subject, options.rules, &violation.schedule, replay::endless(patience))
-    })
+    confirmed(options, report, |violation| replay_violation(&subject, options, violation))
 }
 
 /// The report without violations that do not show when they are replayed; if there are any, with that.
@@ -264,6 +256,23 @@ fn confirmed(
         report.stop = StopReason::Failed(why);
     }
     report
+}
+
+/// Replays the schedule of a program's violation, and looks for that violation.
+fn replay_violation(
+    subject: &Interpreter<'_>,
+    options: &Options,
+    violation: &Violation,
+) -> Result<Replay, ReplayError> {
+    let patience = if violation.kind == ViolationKind::Livelock { usize::MAX } else { 0 };
+    let replay = replay::judged(subject, options.rules, &violation.schedule, replay::endless(patience))?;
+    let is_not_sc = || monitor::is_not_sc(subject, options.rules, &violation.schedule);
+    Ok(Replay { is_sequential: violation.kind != ViolationKind::StoreBuffers || !is_not_sc(), ..replay })
+}
+
+/// Whether a program's violation shows when its schedule is replayed.
+fn is_shown(subject: &Interpreter<'_>, options: &Options, violation: &Violation) -> bool {
+    confirm(violation, replay_violation(subject, options, violation)).is_ok()
 }
 
 /// Sees whether a violation shows when its schedule is replayed.

@@ -83,7 +83,7 @@ impl Text<'_> {
 
     /// A program that never ends has no wrong end: whoever reads "verified" should know.
     fn nothing_ends(&self, report: &Report) -> String {
-        if report.statistics.executions > 0 {
+        if report.statistics.executions > 0 || self.program.automata.is_some() {
             return String::new();
         }
         let note = self.style.paint(Tone::Heading, "note:");

@@ -14,7 +14,7 @@ use unthread_checker::report::{FinalState, Report, StopReason, Verdict, Violatio
 use unthread_checker::schedule::Action;
 use unthread_generate::{Features, Sketch, cases, for_all, sketches};
 
-const NO_LIMITS: Limits = Limits { executions: u64::MAX, states: u64::MAX, events: u64::MAX };
+const NO_LIMITS: Limits = Limits { executions: u64::MAX, states: u64::MAX, events: u64::MAX, preemptions: None };
 
 /// Programs whose executions have more prefixes than this are left out.
 const BUDGET: usize = 10_000;

@@ -161,6 +161,9 @@ pub(super) fn outcomes(
         Operation::Fail(Failure { kind, .. }) if kind.is_fatal() => vec![Outcome::failure()],
         Operation::Stop => vec![],
         Operation::Fence { .. } | Operation::JoinAll | Operation::Yield | Operation::Fail(_) => vec![done()],
+        Operation::Touch { .. } | Operation::Count { .. } | Operation::HasEnded { .. } => {
+            unreachable!("programs have no such operation")
+        }
     }
 }
 

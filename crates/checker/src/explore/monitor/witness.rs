@@ -168,7 +168,12 @@ fn otherwise<S: Describe>(eye: &mut Eye<'_, S>, path: &[Step], positions: &Posit
 }
 
 /// Steps of the machine with buffers that make a trace, in an order of its events in which stores stand where they reach memory.
-fn schedule<S: Describe>(eye: &mut Eye<'_, S>, memory: MemoryModel, trace: &TraceOrder, order: &[usize]) -> Result<Schedule, String> {
+fn schedule<S: Describe>(
+    eye: &mut Eye<'_, S>,
+    memory: MemoryModel,
+    trace: &TraceOrder,
+    order: &[usize],
+) -> Result<Schedule, String> {
     let machine = Machine::new(eye.subject, memory.rules().unbounded());
     let mut state = machine.start();
     let mut steps = Vec::new();

@@ -11,11 +11,11 @@ use super::delays::{Delays, Site, can_delay};
 use super::emulation::Plan;
 use super::search::{Looked, Search, Turn};
 use super::stop as limits_stop;
-use crate::execution::{Interpreter, MemoryModel, ThreadId};
+use crate::execution::{Describe, Interpreter, MemoryModel, ThreadId};
 use crate::explore::endless::Edges;
 use crate::explore::findings::Findings;
 use crate::explore::judge::Judge;
-use crate::explore::{Options, Watch, confirm};
+use crate::explore::{Options, Watch, is_shown};
 use crate::program::Program;
 use crate::report::{Report, StopReason};
 use crate::schedule::Step;
@@ -104,7 +104,7 @@ impl<'a> Round<'a> {
     fn new(subject: &'a Interpreter<'a>, delays: Delays, bound: usize, options: &'a Options) -> Round<'a> {
         let program = subject.program();
         let attacks = options.memory == MemoryModel::Tso && can_delay(program);
-        let eager = !has_plain_cells(program);
+        let eager = !subject.has_plain_cells();
         // Where races matter, or threads wait for what they spin on, it matters where others are.
         let reduces = eager && !subject.notices_spinning();
         let edges = (program.automata.is_none() && subject.has_cycles()).then(Edges::default);

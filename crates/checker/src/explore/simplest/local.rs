@@ -4,7 +4,7 @@
 use super::price::follow;
 use super::same;
 use crate::execution::{Interpreter, Machine, Rules};
-use crate::explore::replay::judged;
+use crate::explore::replay::{endless, judged};
 use crate::report::{Violation, ViolationKind};
 use crate::schedule::{Action, Schedule, Step};
 

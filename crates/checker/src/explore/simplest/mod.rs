@@ -10,7 +10,7 @@ mod price;
 mod search;
 
 use super::replay::judged;
-use super::{Options, confirm};
+use super::{Options, is_shown};
 use crate::execution::{Interpreter, Machine, Rules};
 use crate::program::Program;
 use crate::report::{Report, Violation};
@@ -29,9 +29,9 @@ pub fn simplify(program: &Program, options: &Options, report: &mut Report) {
         let simpler = simplest.or_else(|| local::simpler(subject, options.rules, violation));
         let Some(schedule) = simpler else { continue };
         let candidate = Violation { schedule, ..violation.clone() };
-        if confirm(subject, options, &candidate).is_ok() {
+        if is_shown(subject, options, &candidate) {
             // Who waits for what is said in terms of where the execution has come to.
-            let replayed = judged(subject, options.rules, &candidate.schedule, 0).ok();
+            let replayed = judged(subject, options.rules, &candidate.schedule, |_, _| false).ok();
             let shown = replayed.and_then(|replay| replay.violations.into_iter().find(|shown| same(shown, &candidate)));
             let message = shown.map_or(candidate.message.clone(), |shown| shown.message);
             *violation = Violation { message, ..candidate };

@@ -82,7 +82,7 @@ impl Search<'_> {
         if let Some(failure) = &next.failure {
             let thread = visited.thread(visited.row_of(next.from)[1 + next.step.thread.index()]);
             let path = || [visited.path(next.from), vec![next.step]].concat();
-            self.judge.failed(thread, self.subject().span(&thread.local), next.step, failure, path);
+            self.judge.failed(thread, self.machine.subject.span(&thread.local), next.step, failure, path);
         }
         let n_known = self.visited.len();
         let at = self.visited.insert(&next.row, next.from, next.step);
