@@ -232,7 +232,12 @@ pub(crate) struct SearchFlags {
 
 impl SearchFlags {
     pub(crate) fn limits(&self) -> Limits {
-        Limits { executions: u64::MAX, states: self.max_states.unwrap_or(MAX_STATES), events: u64::MAX }
+        Limits {
+            executions: u64::MAX,
+            states: self.max_states.unwrap_or(MAX_STATES),
+            events: u64::MAX,
+            preemptions: None,
+        }
     }
 }
 
@@ -402,6 +407,7 @@ impl LimitFlags {
             executions: self.max_executions.unwrap_or(u64::MAX),
             states: self.max_states.unwrap_or(u64::MAX),
             events: self.max_events.unwrap_or(u64::MAX),
+            preemptions: None,
         };
         options
     }

@@ -26,7 +26,7 @@ impl SeqLock {
         let data = [0, 1].map(|at: usize| self.data[at].load(Ordering::Relaxed));
         fence(Ordering::Acquire);
         let after = self.sequence.load(Ordering::Relaxed);
-        (before % 2 == 0 && before == after).then_some(data)
+        (before.is_multiple_of(2) && before == after).then_some(data)
     }
 }
 

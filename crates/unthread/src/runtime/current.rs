@@ -23,15 +23,24 @@ pub(crate) struct Request {
     pub(crate) waits: Waits,
 }
 
-/// What a thread has read since its last spin hint.
+/// What a thread has done since its last spin hint, and in the turn before that.
 #[derive(Default)]
 pub(crate) struct Spin {
-    reads: Vec<(Loc, i64, u32)>,
-    before: Vec<(Loc, i64, u32)>,
-    /// It did something that others can see.
+    accesses: Vec<Accessed>,
+    before: Vec<Accessed>,
+    /// It did something else that others can see.
     effect: bool,
     /// Turns in a row that changed nothing.
     turns: u32,
+}
+
+/// An access to a cell: what was there, what it left, and where it stands. Data that the machine does not hold has no value.
+#[derive(Clone, Copy, PartialEq)]
+struct Accessed {
+    loc: Loc,
+    found: i64,
+    left: Option<i64>,
+    site: u32,
 }
 
 /// A thread runs while this lives.
@@ -260,16 +269,12 @@ fn remember(execution: &Execution, index: usize, value: i64) {
 fn note(execution: &Execution, thread: &ThreadContext, operation: &Operation, result: i64, site: u32) {
     let mut spin = thread.spin.borrow_mut();
     match (operation, operation.loc()) {
-        (Operation::Yield | Operation::Fence { .. } | Operation::Touch { writes: false, .. }, _) => {}
+        (Operation::Yield | Operation::Fence { .. }, _) => {}
+        (Operation::Touch { .. }, Some(loc)) => spin.accesses.push(Accessed { loc, found: 0, left: None, site }),
         (_, Some(loc)) => {
-            let new = after(operation, result);
-            let writes = matches!(operation, Operation::Write { .. } | Operation::Touch { .. });
-            if new != result || writes {
-                remember(execution, loc.as_global().unwrap_or(0), new);
-                spin.effect();
-            } else {
-                spin.reads.push((loc, result, site));
-            }
+            let left = after(operation, result);
+            remember(execution, loc.as_global().unwrap_or(0), left);
+            spin.accesses.push(Accessed { loc, found: result, left: Some(left), site });
         }
         _ => spin.effect(),
     }
@@ -278,34 +283,44 @@ fn note(execution: &Execution, thread: &ThreadContext, operation: &Operation, re
 impl Spin {
     fn effect(&mut self) {
         self.effect = true;
-        self.reads.clear();
+        self.accesses.clear();
         self.before.clear();
         self.turns = 0;
     }
 }
 
-/// The thread says that it waits for others: if its last two turns read the same and did nothing else, it goes on when
-/// something that it read has changed, or when nobody else can do anything.
+/// The thread says that it waits for others: if its last two turns read and wrote the same and did nothing else, it goes on when
+/// something that it accessed has changed, or when nobody else can do anything.
 #[track_caller]
 pub(crate) fn spin_hint() {
     let awaiting = with_thread(|_, thread| {
         let mut spin = thread.spin.borrow_mut();
         let effect = std::mem::take(&mut spin.effect);
-        let reads = std::mem::take(&mut spin.reads);
-        if reads.is_empty() {
+        let accesses = std::mem::take(&mut spin.accesses);
+        if accesses.is_empty() {
             return None;
         }
-        let same = !effect && reads == spin.before;
-        let awaiting = same.then(|| reads.iter().map(|&(loc, value, _)| (loc, value)).collect::<Vec<_>>());
-        spin.before = reads;
+        let same = !effect && accesses == spin.before;
+        let awaiting = same.then(|| left_by(&accesses));
+        spin.before = accesses;
         spin.turns = if same { spin.turns + 1 } else { 0 };
-        awaiting.map(|awaiting| (awaiting, spin.turns))
+        awaiting.filter(|awaiting| !awaiting.is_empty()).map(|awaiting| (awaiting, spin.turns))
     });
-    let Some((mut awaiting, turns)) = awaiting else { return };
-    awaiting.sort_unstable();
-    awaiting.dedup();
+    let Some((awaiting, turns)) = awaiting else { return };
     let waits = if turns < MOST_TURNS { Waits::Spinning } else { Waits::Forever };
     request(Request { awaiting, waits, ..Request::of(Operation::Yield) });
+}
+
+/// What accesses left in each cell.
+fn left_by(accesses: &[Accessed]) -> Vec<(Loc, i64)> {
+    let mut cells: Vec<(Loc, i64)> = Vec::new();
+    for (loc, left) in accesses.iter().filter_map(|access| Some((access.loc, access.left?))) {
+        match cells.iter_mut().find(|cell| cell.0 == loc) {
+            Some(cell) => cell.1 = left,
+            None => cells.push((loc, left)),
+        }
+    }
+    cells
 }
 
 /// A read-modify-write on an object whose contents only the code under test knows: its place in the order of all operations

@@ -19,6 +19,7 @@ pub(crate) struct Execution {
     pub(crate) names: Rc<RefCell<Names>>,
     pub(crate) buffers: Buffers,
     pub(crate) settings: Settings,
+    #[expect(clippy::vec_box, reason = "the addresses of contexts must not change when there are more")]
     pub(crate) threads: RefCell<Vec<Box<ThreadContext>>>,
     /// Nobody is interested in it any more: threads unwind, and what they do on the way happens at once.
     pub(crate) abandoned: Cell<bool>,
@@ -49,6 +50,9 @@ pub(crate) struct Settings {
     pub(crate) timeouts: u32,
 }
 
+/// The value of a thread-local variable; nothing once it has been dropped.
+type Local = Option<Rc<dyn Any>>;
+
 /// A thread of an execution.
 pub(crate) struct ThreadContext {
     pub(crate) key: ThreadKey,
@@ -69,7 +73,7 @@ pub(crate) struct ThreadContext {
     pub(crate) known_lazies: RefCell<Vec<usize>>,
     /// Objects are named after a static, and how many have been.
     pub(crate) naming: Cell<Option<(u32, u32)>>,
-    pub(crate) locals: RefCell<Vec<(usize, Option<Rc<dyn Any>>)>>,
+    pub(crate) locals: RefCell<Vec<(usize, Local)>>,
     pub(crate) panicked: RefCell<Option<Panicked>>,
     pub(crate) spin: RefCell<super::current::Spin>,
     pub(crate) wakeups_left: Cell<u32>,
