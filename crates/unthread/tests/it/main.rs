@@ -1,5 +1,9 @@
 //! Tests of the library. Each module is one kind of claim.
 
+// SAFETY: threads under test are coroutines of one thread, so what they do to a cell never happens at the same time; whether it
+// could is what the tests are about.
+#![allow(clippy::undocumented_unsafe_blocks)]
+
 mod first;
 mod generated;
 mod loom_is_wrong;
