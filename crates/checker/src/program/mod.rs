@@ -369,6 +369,11 @@ impl Program {
         }
     }
 
+    /// Whether some thread frees a heap block.
+    pub fn frees(&self) -> bool {
+        self.routines.iter().any(|routine| routine.code.iter().any(|instr| matches!(instr, Instr::Free { .. })))
+    }
+
     /// Declares everything that is shared plain, so that every unsynchronised access is a data race.
     pub fn make_plain(&mut self) {
         for cell in &mut self.cells {

@@ -96,6 +96,8 @@ fn is_precise(sketch: &Sketch, memory: MemoryModel) -> Result<bool, String> {
 
 fn monitor_is_precise(features: Features, n_cases: u32) {
     for memory in [MemoryModel::Tso, MemoryModel::Pso] {
+        // Under PSO, programs that free are refused.
+        let features = Features { pointers: features.pointers && memory == MemoryModel::Tso, ..features };
         let (compared, total) = (AtomicU32::new(0), AtomicU32::new(0));
         for_all(sketches(features), cases(n_cases), |sketch| {
             total.fetch_add(1, Relaxed);
@@ -157,4 +159,14 @@ fn sampling_reports_only_programs_that_differ() {
         }
         Ok(())
     });
+}
+
+#[test]
+fn a_free_under_pso_is_refused_rather_than_misjudged() {
+    let text = "struct Node { value }\nthread t { let p = new Node; p.value = 1; free(p); }\n";
+    let source = std::sync::Arc::new(unthread_checker::program::Source::new("free.ut", text));
+    let program = unthread_checker::frontend::ut::parse(source, &Default::default()).expect("it is a program");
+    let limits = Options::new(MemoryModel::Pso).limits;
+    assert!(matches!(watch(&program, MemoryModel::Pso, limits).stop, StopReason::Unsupported(_)));
+    assert_eq!(watch(&program, MemoryModel::Tso, limits).stop, StopReason::Exhausted);
 }
