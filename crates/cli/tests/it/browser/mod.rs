@@ -23,6 +23,11 @@ fn assert_quiet(browser: &Chromium) {
     assert_eq!(browser.requests.len(), 1, "the page itself and nothing else: {:?}", browser.requests);
 }
 
+/// How many of the events that matter are on the screen.
+const SHOWN_EVENTS: &str = "[...document.querySelectorAll('.row.key')].filter((row) => { \
+    const [box, around] = [row, document.querySelector('.timeline')].map((element) => element.getBoundingClientRect()); \
+    return box.top >= around.top && box.bottom <= around.bottom; }).length";
+
 #[test]
 fn a_report_is_stepped_through_by_keys() {
     let folder = folder("browser_keys");
@@ -38,9 +43,7 @@ fn a_report_is_stepped_through_by_keys() {
     assert_eq!(browser.text(".row.now .event"), "wants[1] → 0:13");
     assert_eq!(browser.text("#buffers"), "worker[0]emptyworker[1]wants[1] = 1");
     assert_eq!(browser.text(".source .now"), "13    while wants[other] == 1 {".replacen("13", "1301", 1));
-    let marked = "[...document.querySelectorAll('.row.key')].filter((row) => { const box = row.getBoundingClientRect(); \
-                  return box.top >= 0 && box.bottom <= innerHeight; }).length";
-    assert_eq!(browser.value(marked), 2);
+    assert_eq!(browser.value(SHOWN_EVENTS), 2);
     browser.picture(&folder.join("first.png"));
     browser.press("j");
     assert_eq!(browser.text("#position"), "step 6 of 14");
@@ -74,6 +77,39 @@ fn a_report_is_stepped_through_by_keys() {
     browser.medium("print", "light");
     browser.picture(&folder.join("print.png"));
     assert_quiet(&browser);
+}
+
+#[test]
+fn the_first_screen_of_ten_bugs_shows_the_two_events_that_matter() {
+    let folder = folder("browser_ten");
+    let bugs = [
+        ("dekker", "tso"),
+        ("peterson", "tso"),
+        ("bakery", "tso"),
+        ("lost_wakeup", "tso"),
+        ("peers/mp", "pso"),
+        ("treiber_aba", "sc"),
+        ("account", "sc"),
+        ("papers/deadlock", "sc"),
+        ("papers/stringbuf", "sc"),
+        ("papers/mtlist", "sc"),
+    ];
+    let pages = bugs.map(|(program, memory)| {
+        let name = program.replace('/', "_");
+        let file =
+            page(&folder, &format!("{name}.html"), &[&format!("corpus/programs/{program}.ut"), "--memory", memory]);
+        (name, file)
+    });
+    let Some(mut browser) = Chromium::start(&folder) else { return };
+    for (name, file) in pages {
+        browser.open(&file);
+        browser.picture(&folder.join(format!("{name}.png")));
+        assert_eq!(browser.value(SHOWN_EVENTS), 2, "{name}");
+        let named = "view.found.events.every((at) => \
+                     document.getElementById('sentence').textContent.match(/\\d+/g).includes(String(view.found.steps[at].line)))";
+        assert_eq!(browser.value(named), true, "{name}: the sentence names their lines");
+        assert_quiet(&browser);
+    }
 }
 
 #[test]
