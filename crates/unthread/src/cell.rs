@@ -27,15 +27,25 @@ pub struct MutPtr<T: ?Sized> {
 struct Accessing {
     object: u32,
     writes: bool,
-    /// What its thread had done when it began.
-    since: u32,
 }
 
 impl Accessing {
     #[track_caller]
     fn begin(object: u32, writes: bool) -> Accessing {
         touch(object, writes);
-        Accessing { object, writes, since: with_thread(|_, thread| thread.n_operations.get()) }
+        with_thread(|_, thread| thread.open_accesses.borrow_mut().push((object, writes, false)));
+        Accessing { object, writes }
+    }
+}
+
+impl Accessing {
+    /// The access is over. Says whether its thread has done anything meanwhile; if it was handed to another one, it has.
+    fn end(&self) -> bool {
+        with_thread(|_, thread| {
+            let mut open = thread.open_accesses.borrow_mut();
+            let at = open.iter().rposition(|access| (access.0, access.1) == (self.object, self.writes));
+            at.is_none_or(|at| open.remove(at).2)
+        })
     }
 }
 
@@ -44,7 +54,7 @@ impl Drop for Accessing {
     fn drop(&mut self) {
         // If nothing has happened since it began, it ends where it began.
         abandon_or((), || {
-            if with_thread(|_, thread| thread.n_operations.get()) != self.since {
+            if self.end() {
                 touch(self.object, self.writes);
             }
         });

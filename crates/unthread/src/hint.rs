@@ -4,8 +4,9 @@ pub use std::hint::black_box;
 
 /// Says that the thread spins: see [`crate::thread::yield_now`].
 #[track_caller]
+#[inline(always)]
 pub fn spin_loop() {
-    crate::runtime::spin_hint();
+    crate::runtime::spin_hint(&crate::runtime::Here::now());
 }
 
 /// Panics: what cannot be reached has been.

@@ -7,7 +7,7 @@ pub use local::{AccessError, LocalKey};
 pub use scoped::{Scope, ScopedJoinHandle, scope};
 pub use std::thread::Result;
 
-use crate::runtime::{self, create_cell, happens, perform, update, update_when_changed, with_thread};
+use crate::runtime::{self, Here, create_cell, happens, perform, update, update_when_changed, with_thread};
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
@@ -16,12 +16,12 @@ use std::{fmt, io};
 use unthread_checker::execution::{Operation, ThreadKey, Waits};
 use unthread_checker::program::RmwOp;
 
-/// Runs a closure in a new thread.
+/// Runs a closure in a new thread. That it can be sent there is not asked, as in loom: all threads of an execution are on one of the operating system's.
 #[track_caller]
 pub fn spawn<F, T>(f: F) -> JoinHandle<T>
 where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
+    F: FnOnce() -> T + 'static,
+    T: 'static,
 {
     spawn_named(None, Box::new(f))
 }
@@ -78,8 +78,8 @@ impl Builder {
     #[track_caller]
     pub fn spawn<F, T>(self, f: F) -> io::Result<JoinHandle<T>>
     where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
+        F: FnOnce() -> T + 'static,
+        T: 'static,
     {
         Ok(spawn_named(self.name, Box::new(f)))
     }
@@ -198,14 +198,16 @@ pub fn park_timeout(_: Duration) {
 
 /// Says that the thread waits for others. In a loop that does nothing but read, the thread goes on when something has changed.
 #[track_caller]
+#[inline(always)]
 pub fn yield_now() {
-    runtime::spin_hint();
+    runtime::spin_hint(&Here::now());
 }
 
 /// Time is not checked: any thread may come in between, as anywhere.
 #[track_caller]
+#[inline(always)]
 pub fn sleep(_: Duration) {
-    runtime::spin_hint();
+    runtime::spin_hint(&Here::now());
 }
 
 /// Whether the running thread unwinds.

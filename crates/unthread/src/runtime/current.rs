@@ -23,26 +23,6 @@ pub(crate) struct Request {
     pub(crate) waits: Waits,
 }
 
-/// What a thread has done since its last spin hint, and in the turn before that.
-#[derive(Default)]
-pub(crate) struct Spin {
-    accesses: Vec<Accessed>,
-    before: Vec<Accessed>,
-    /// It did something else that others can see.
-    effect: bool,
-    /// Turns in a row that changed nothing.
-    turns: u32,
-}
-
-/// An access to a cell: what was there, what it left, and where it stands. Data that the machine does not hold has no value.
-#[derive(Clone, Copy, PartialEq)]
-struct Accessed {
-    loc: Loc,
-    found: i64,
-    left: Option<i64>,
-    site: u32,
-}
-
 /// A thread runs while this lives.
 pub(crate) struct Entered {
     before: Option<(NonNull<Execution>, NonNull<ThreadContext>)>,
@@ -50,9 +30,6 @@ pub(crate) struct Entered {
 
 /// Operations of an abandoned execution after which a thread is taken to be stuck in a destructor.
 const MOST_STRAGGLERS: u32 = 100_000;
-
-/// Turns of a spinning thread in which nothing changed and nobody else could do anything: it will never end.
-const MOST_TURNS: u32 = 300;
 
 impl Request {
     pub(crate) fn of(operation: Operation) -> Request {
@@ -191,12 +168,7 @@ pub(crate) fn request(mut asked: Request) -> i64 {
         }
         let site = execution.names.borrow_mut().site_of_others(location);
         asked.site = site.unwrap_or(thread.request.borrow().site);
-        let operation = asked.operation.clone();
-        let site = asked.site;
-        thread.n_operations.set(thread.n_operations.get() + 1);
-        let result = suspend(execution, thread, asked);
-        note(execution, thread, &operation, result, site);
-        result
+        suspend(execution, thread, asked)
     })
 }
 
@@ -247,7 +219,7 @@ fn straggle(execution: &Execution, thread: &ThreadContext, operation: &Operation
 }
 
 /// The value that an operation leaves.
-fn after(operation: &Operation, old: i64) -> i64 {
+pub(super) fn after(operation: &Operation, old: i64) -> i64 {
     match *operation {
         Operation::Write { value, .. } => value,
         Operation::Rmw { op, operand, .. } => op.apply(old, operand),
@@ -265,62 +237,16 @@ fn remember(execution: &Execution, index: usize, value: i64) {
     mirror[index] = value;
 }
 
-/// Notes what came of an operation: for destructors of abandoned executions, and for spin hints.
-fn note(execution: &Execution, thread: &ThreadContext, operation: &Operation, result: i64, site: u32) {
-    let mut spin = thread.spin.borrow_mut();
-    match (operation, operation.loc()) {
-        (Operation::Yield | Operation::Fence { .. }, _) => {}
-        (Operation::Touch { .. }, Some(loc)) => spin.accesses.push(Accessed { loc, found: 0, left: None, site }),
-        (_, Some(loc)) => {
-            let left = after(operation, result);
-            remember(execution, loc.as_global().unwrap_or(0), left);
-            spin.accesses.push(Accessed { loc, found: result, left: Some(left), site });
-        }
-        _ => spin.effect(),
+/// Notes what came of a thread's operation: for destructors of abandoned executions, and for spin hints.
+pub(super) fn note(execution: &Execution, thread: &ThreadContext, request: &Request, result: i64) {
+    let operation = &request.operation;
+    thread.open_accesses.borrow_mut().iter_mut().for_each(|access| access.2 = true);
+    thread.spin.borrow_mut().note(operation, result);
+    if let Some(index) = operation.loc().and_then(Loc::as_global)
+        && !matches!(operation, Operation::Touch { .. })
+    {
+        remember(execution, index, after(operation, result));
     }
-}
-
-impl Spin {
-    fn effect(&mut self) {
-        self.effect = true;
-        self.accesses.clear();
-        self.before.clear();
-        self.turns = 0;
-    }
-}
-
-/// The thread says that it waits for others: if its last two turns read and wrote the same and did nothing else, it goes on when
-/// something that it accessed has changed, or when nobody else can do anything.
-#[track_caller]
-pub(crate) fn spin_hint() {
-    let awaiting = with_thread(|_, thread| {
-        let mut spin = thread.spin.borrow_mut();
-        let effect = std::mem::take(&mut spin.effect);
-        let accesses = std::mem::take(&mut spin.accesses);
-        if accesses.is_empty() {
-            return None;
-        }
-        let same = !effect && accesses == spin.before;
-        let awaiting = same.then(|| left_by(&accesses));
-        spin.before = accesses;
-        spin.turns = if same { spin.turns + 1 } else { 0 };
-        awaiting.filter(|awaiting| !awaiting.is_empty()).map(|awaiting| (awaiting, spin.turns))
-    });
-    let Some((awaiting, turns)) = awaiting else { return };
-    let waits = if turns < MOST_TURNS { Waits::Spinning } else { Waits::Forever };
-    request(Request { awaiting, waits, ..Request::of(Operation::Yield) });
-}
-
-/// What accesses left in each cell.
-fn left_by(accesses: &[Accessed]) -> Vec<(Loc, i64)> {
-    let mut cells: Vec<(Loc, i64)> = Vec::new();
-    for (loc, left) in accesses.iter().filter_map(|access| Some((access.loc, access.left?))) {
-        match cells.iter_mut().find(|cell| cell.0 == loc) {
-            Some(cell) => cell.1 = left,
-            None => cells.push((loc, left)),
-        }
-    }
-    cells
 }
 
 /// A read-modify-write on an object whose contents only the code under test knows: its place in the order of all operations

@@ -63,7 +63,8 @@ pub(crate) struct ThreadContext {
     pub(crate) request: RefCell<Request>,
     pub(crate) new_cells: RefCell<Vec<(Loc, i64)>>,
     pub(crate) n_objects: Cell<u32>,
-    pub(crate) n_operations: Cell<u32>,
+    /// Accesses to plain data that last: the object, whether it is written, and whether the thread has done anything since.
+    pub(crate) open_accesses: RefCell<Vec<(u32, bool, bool)>>,
     pub(crate) n_forks: Cell<u32>,
     /// The thread that it forks, before the machine has been told.
     pub(crate) child: Cell<Option<usize>>,
@@ -75,7 +76,9 @@ pub(crate) struct ThreadContext {
     pub(crate) naming: Cell<Option<(u32, u32)>>,
     pub(crate) locals: RefCell<Vec<(usize, Local)>>,
     pub(crate) panicked: RefCell<Option<Panicked>>,
-    pub(crate) spin: RefCell<super::current::Spin>,
+    pub(crate) spin: RefCell<super::spin::Spin>,
+    /// Where its stack begins: the highest address.
+    pub(crate) stack_base: Cell<usize>,
     pub(crate) wakeups_left: Cell<u32>,
     pub(crate) failures_left: Cell<u32>,
     pub(crate) timeouts_left: Cell<u32>,
@@ -112,7 +115,8 @@ impl Execution {
             request: RefCell::new(Request::of(Operation::End)),
             new_cells: RefCell::default(),
             n_objects: Cell::new(0),
-            n_operations: Cell::new(0),
+            open_accesses: RefCell::default(),
+            stack_base: Cell::new(0),
             n_forks: Cell::new(0),
             child: Cell::new(None),
             token: Cell::new(None),
@@ -129,6 +133,7 @@ impl Execution {
         // SAFETY: contexts are boxed and live as long as the execution, which unwinds or leaks every fiber before it goes.
         let this: &'static ThreadContext = unsafe { NonNull::from(&*context).as_ref() };
         let fiber = Fiber::new(move |handover| this.run(handover, body));
+        context.stack_base.set(fiber.stack_base());
         *context.fiber.borrow_mut() = Some(fiber);
         threads.push(context);
         index

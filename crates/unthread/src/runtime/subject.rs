@@ -1,5 +1,6 @@
 //! The subject for Rust closures: a program that is run from its start again and again.
 
+use super::current::note;
 use super::execution::{Execution, Settings};
 use super::names::{Names, Site};
 use super::{Request, panics};
@@ -90,6 +91,7 @@ impl Subject for ClosureSubject {
     }
 
     fn resume(&self, thread: &mut ClosureThread, result: i64) {
+        note(&thread.execution, thread.execution.thread(thread.index), &thread.request, result);
         thread.go_on(result);
     }
 

@@ -103,7 +103,7 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         waits: Waits,
     ) -> LockResult<MutexGuard<'a, T>> {
-        let (mutex, condvar, lock) = (guard.mutex, self.condvar, guard.mutex.lock);
+        let (mutex, condvar, lock) = (guard.mutex, self.condvar, guard.mutex.lock_number());
         perform(Operation::Wait { condvar, lock });
         // The machine has released the mutex; if the thread unwinds now, nobody does so again.
         std::mem::forget(guard);

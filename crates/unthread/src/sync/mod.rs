@@ -10,6 +10,7 @@ mod lazy;
 mod mutex;
 mod notify;
 mod once;
+mod poison;
 mod rwlock;
 mod weak;
 

@@ -1,17 +1,17 @@
 //! The mutex.
 
-use crate::runtime::{abandon_or, is_panicking, new_object, perform};
-use std::cell::{Cell, UnsafeCell};
+use super::poison::Poison;
+use crate::runtime::{abandon_or, is_panicking, perform};
+use std::cell::UnsafeCell;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
+use std::sync::{LockResult, TryLockError, TryLockResult};
 use unthread_checker::execution::Operation;
 use unthread_checker::program::LockMode;
 
 /// A mutex, as in [`std::sync`]. It is poisoned when a thread panics that holds it.
 pub struct Mutex<T: ?Sized> {
-    pub(super) lock: u32,
-    poisoned: Cell<bool>,
+    poison: Poison,
     data: UnsafeCell<T>,
 }
 
@@ -33,13 +33,13 @@ impl<T> Mutex<T> {
     /// A mutex around a value.
     #[track_caller]
     pub fn new(value: T) -> Mutex<T> {
-        Mutex { lock: new_object("Mutex"), poisoned: Cell::new(false), data: UnsafeCell::new(value) }
+        Mutex { poison: Poison::new("Mutex"), data: UnsafeCell::new(value) }
     }
 
     /// The value; the mutex is no more.
+    #[track_caller]
     pub fn into_inner(self) -> LockResult<T> {
-        let poisoned = self.poisoned.get();
-        judged(poisoned, self.data.into_inner())
+        self.poison.judge(self.data.into_inner())
     }
 }
 
@@ -47,43 +47,47 @@ impl<T: ?Sized> Mutex<T> {
     /// Waits until the mutex is free and takes it.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        perform(Operation::Lock { lock: self.lock, mode: LockMode::Exclusive });
+        perform(Operation::Lock { lock: self.poison.lock, mode: LockMode::Exclusive });
         self.guard()
     }
 
     /// Takes the mutex if it is free.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        match perform(Operation::TryLock { lock: self.lock, mode: LockMode::Exclusive }) {
+        match perform(Operation::TryLock { lock: self.poison.lock, mode: LockMode::Exclusive }) {
             0 => Err(TryLockError::WouldBlock),
             _ => Ok(self.guard()?),
         }
     }
 
+    #[track_caller]
     pub(super) fn guard(&self) -> LockResult<MutexGuard<'_, T>> {
         let guard = MutexGuard { mutex: self, was_panicking: is_panicking(), not_send: std::marker::PhantomData };
-        judged(self.poisoned.get(), guard)
+        self.poison.judge(guard)
+    }
+
+    /// The machine's number for the lock.
+    pub(super) fn lock_number(&self) -> u32 {
+        self.poison.lock
     }
 
     /// The value, for whoever has exclusive access.
+    #[track_caller]
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        judged(self.poisoned.get(), self.data.get_mut())
+        self.poison.judge(self.data.get_mut())
     }
 
     /// Whether a thread has panicked that held it.
+    #[track_caller]
     pub fn is_poisoned(&self) -> bool {
-        self.poisoned.get()
+        self.poison.get()
     }
 
     /// Forgets that a thread has panicked.
+    #[track_caller]
     pub fn clear_poison(&self) {
-        self.poisoned.set(false);
+        self.poison.set(false);
     }
-}
-
-/// A lock's contents, as an error if a thread has panicked that held it.
-pub(super) fn judged<G>(poisoned: bool, contents: G) -> LockResult<G> {
-    if poisoned { Err(PoisonError::new(contents)) } else { Ok(contents) }
 }
 
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {
@@ -106,10 +110,8 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     #[track_caller]
     fn drop(&mut self) {
         abandon_or((), || {
-            if !self.was_panicking && is_panicking() {
-                self.mutex.poisoned.set(true);
-            }
-            perform(Operation::Unlock { lock: self.mutex.lock, mode: LockMode::Exclusive });
+            self.mutex.poison.done(self.was_panicking);
+            perform(Operation::Unlock { lock: self.mutex.poison.lock, mode: LockMode::Exclusive });
         });
     }
 }

@@ -1,8 +1,8 @@
 //! The read-write lock.
 
-use super::mutex::judged;
-use crate::runtime::{abandon_or, is_panicking, new_object, perform};
-use std::cell::{Cell, UnsafeCell};
+use super::poison::Poison;
+use crate::runtime::{abandon_or, is_panicking, perform};
+use std::cell::UnsafeCell;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{LockResult, TryLockError, TryLockResult};
@@ -11,8 +11,7 @@ use unthread_checker::program::LockMode;
 
 /// A read-write lock, as in [`std::sync`]. It is poisoned when a thread panics that holds it for writing.
 pub struct RwLock<T: ?Sized> {
-    lock: u32,
-    poisoned: Cell<bool>,
+    poison: Poison,
     data: UnsafeCell<T>,
 }
 
@@ -42,13 +41,13 @@ impl<T> RwLock<T> {
     /// A lock around a value.
     #[track_caller]
     pub fn new(value: T) -> RwLock<T> {
-        RwLock { lock: new_object("RwLock"), poisoned: Cell::new(false), data: UnsafeCell::new(value) }
+        RwLock { poison: Poison::new("RwLock"), data: UnsafeCell::new(value) }
     }
 
     /// The value; the lock is no more.
+    #[track_caller]
     pub fn into_inner(self) -> LockResult<T> {
-        let poisoned = self.poisoned.get();
-        judged(poisoned, self.data.into_inner())
+        self.poison.judge(self.data.into_inner())
     }
 }
 
@@ -56,14 +55,14 @@ impl<T: ?Sized> RwLock<T> {
     /// Waits until nobody writes.
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        perform(Operation::Lock { lock: self.lock, mode: LockMode::Shared });
+        perform(Operation::Lock { lock: self.poison.lock, mode: LockMode::Shared });
         self.read_guard()
     }
 
     /// Takes the lock for reading if nobody writes.
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        match perform(Operation::TryLock { lock: self.lock, mode: LockMode::Shared }) {
+        match perform(Operation::TryLock { lock: self.poison.lock, mode: LockMode::Shared }) {
             0 => Err(TryLockError::WouldBlock),
             _ => Ok(self.read_guard()?),
         }
@@ -72,41 +71,46 @@ impl<T: ?Sized> RwLock<T> {
     /// Waits until nobody else reads or writes.
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        perform(Operation::Lock { lock: self.lock, mode: LockMode::Exclusive });
+        perform(Operation::Lock { lock: self.poison.lock, mode: LockMode::Exclusive });
         self.write_guard()
     }
 
     /// Takes the lock for writing if nobody reads or writes.
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        match perform(Operation::TryLock { lock: self.lock, mode: LockMode::Exclusive }) {
+        match perform(Operation::TryLock { lock: self.poison.lock, mode: LockMode::Exclusive }) {
             0 => Err(TryLockError::WouldBlock),
             _ => Ok(self.write_guard()?),
         }
     }
 
+    #[track_caller]
     fn read_guard(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        judged(self.poisoned.get(), RwLockReadGuard { lock: self, not_send: std::marker::PhantomData })
+        self.poison.judge(RwLockReadGuard { lock: self, not_send: std::marker::PhantomData })
     }
 
+    #[track_caller]
     fn write_guard(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         let was_panicking = is_panicking();
-        judged(self.poisoned.get(), RwLockWriteGuard { lock: self, was_panicking, not_send: std::marker::PhantomData })
+        self.poison.judge(RwLockWriteGuard { lock: self, was_panicking, not_send: std::marker::PhantomData })
     }
 
     /// The value, for whoever has exclusive access.
+    #[track_caller]
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        judged(self.poisoned.get(), self.data.get_mut())
+        self.poison.judge(self.data.get_mut())
     }
 
     /// Whether a thread has panicked that wrote.
+    #[track_caller]
     pub fn is_poisoned(&self) -> bool {
-        self.poisoned.get()
+        self.poison.get()
     }
 
     /// Forgets that a thread has panicked.
+    #[track_caller]
     pub fn clear_poison(&self) {
-        self.poisoned.set(false);
+        self.poison.set(false);
     }
 }
 
@@ -139,7 +143,7 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     #[track_caller]
     fn drop(&mut self) {
         abandon_or((), || {
-            perform(Operation::Unlock { lock: self.lock.lock, mode: LockMode::Shared });
+            perform(Operation::Unlock { lock: self.lock.poison.lock, mode: LockMode::Shared });
         });
     }
 }
@@ -148,10 +152,8 @@ impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     #[track_caller]
     fn drop(&mut self) {
         abandon_or((), || {
-            if !self.was_panicking && is_panicking() {
-                self.lock.poisoned.set(true);
-            }
-            perform(Operation::Unlock { lock: self.lock.lock, mode: LockMode::Exclusive });
+            self.lock.poison.done(self.was_panicking);
+            perform(Operation::Unlock { lock: self.lock.poison.lock, mode: LockMode::Exclusive });
         });
     }
 }

@@ -8,6 +8,7 @@ mod first;
 mod generated;
 mod loom_is_wrong;
 mod shapes;
+mod spinning;
 mod types;
 
 use unthread::model::{Builder, MemoryModel, Report, Verdict};

@@ -26,6 +26,7 @@ pub fn fence(order: Ordering) {
 
 /// Says that the thread spins. The old name of [`crate::hint::spin_loop`].
 #[track_caller]
+#[inline(always)]
 pub fn spin_loop_hint() {
     crate::hint::spin_loop();
 }

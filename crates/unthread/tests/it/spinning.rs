@@ -1,0 +1,168 @@
+//! Loops with a spin hint: those that wait, those that give up, and those that never end.
+
+use crate::{fails, holds};
+use std::collections::BTreeSet;
+use std::sync::Mutex as StdMutex;
+use unthread::cell::UnsafeCell;
+use unthread::model::{Builder, StopReason, Verdict};
+use unthread::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use unthread::sync::atomic::{AtomicBool, AtomicUsize};
+use unthread::sync::{Arc, Mutex};
+use unthread::{hint, thread};
+
+/// Everything that a closure can return, in whatever execution.
+fn outcomes<T: Ord + Clone + Send + 'static>(f: impl Fn() -> T + Send + Sync + 'static) -> BTreeSet<T> {
+    let seen = std::sync::Arc::new(StdMutex::new(BTreeSet::new()));
+    let all = seen.clone();
+    let report = Builder::new().report(move || {
+        let outcome = f();
+        all.lock().unwrap().insert(outcome);
+    });
+    assert_eq!(report.verdict(), Verdict::Verified, "{report:?}");
+    let outcomes = seen.lock().unwrap().clone();
+    outcomes
+}
+
+#[test]
+fn a_loop_that_counts_on_its_stack_may_give_up_before_others_have_run() {
+    for most in [1, 2, 3, 7] {
+        let seen = outcomes(move || {
+            let flag = Arc::new(AtomicBool::new(false));
+            let other = {
+                let flag = flag.clone();
+                thread::spawn(move || flag.store(true, Release))
+            };
+            let mut turns = 0;
+            while !flag.load(Acquire) && turns < most {
+                hint::spin_loop();
+                turns += 1;
+            }
+            let gave_up = !flag.load(SeqCst);
+            other.join().unwrap();
+            (turns, gave_up)
+        });
+        let given_up = seen.iter().filter(|outcome| outcome.1).count();
+        assert_eq!(given_up, 1, "it gives up after {most} turns: {seen:?}");
+        assert_eq!(seen.iter().filter(|outcome| !outcome.1).count(), most + 1, "{seen:?}");
+    }
+}
+
+#[test]
+fn what_follows_a_loop_that_gives_up_is_checked() {
+    let (kind, message) = fails(|| {
+        let (ready, data) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let other = {
+            let (ready, data) = (ready.clone(), data.clone());
+            thread::spawn(move || {
+                data.store(1, Relaxed);
+                ready.store(true, Release);
+            })
+        };
+        for _ in 0..10 {
+            if ready.load(Acquire) {
+                break;
+            }
+            thread::yield_now();
+        }
+        assert_eq!(data.load(Relaxed), 1, "it was ready");
+        other.join().unwrap();
+    });
+    assert_eq!(kind, "panic", "{message}");
+}
+
+#[test]
+fn a_count_in_plain_data_is_a_count() {
+    let (kind, _) = fails(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = {
+            let flag = flag.clone();
+            thread::spawn(move || flag.store(true, Release))
+        };
+        let turns = Box::new(UnsafeCell::new(0));
+        while !flag.load(Acquire) {
+            turns.with_mut(|turns| unsafe { *turns += 1 });
+            assert!(turns.with(|turns| unsafe { *turns }) < 3, "gives up");
+            thread::yield_now();
+        }
+        other.join().unwrap();
+    });
+    assert_eq!(kind, "panic");
+}
+
+#[test]
+fn a_helper_that_spins_is_seen_through() {
+    struct Backoff {
+        step: std::cell::Cell<u32>,
+    }
+    impl Backoff {
+        fn snooze(&self) {
+            for _ in 0..1 << self.step.get() {
+                hint::spin_loop();
+            }
+            self.step.set((self.step.get() + 1).min(3));
+        }
+    }
+    holds(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = {
+            let flag = flag.clone();
+            thread::spawn(move || flag.store(true, Release))
+        };
+        let backoff = Backoff { step: std::cell::Cell::new(0) };
+        while !flag.load(Acquire) {
+            backoff.snooze();
+        }
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_loop_that_waits_costs_no_executions() {
+    let executions = holds(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = {
+            let flag = flag.clone();
+            thread::spawn(move || flag.store(true, Release))
+        };
+        while !flag.load(Acquire) {
+            thread::yield_now();
+        }
+        other.join().unwrap();
+    });
+    assert!(executions <= 4, "{executions}");
+}
+
+#[test]
+fn a_loop_that_waits_for_what_cannot_be_seen_is_inconclusive() {
+    let report = Builder::new().report(|| {
+        let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        while !flag.load(Acquire) {
+            thread::yield_now();
+        }
+    });
+    assert_eq!(report.stop, StopReason::EventLimit);
+    assert_eq!(report.verdict(), Verdict::Inconclusive);
+}
+
+#[test]
+fn whether_a_lock_is_poisoned_depends_on_the_order() {
+    let seen = outcomes(|| {
+        let lock = Arc::new(Mutex::new(0));
+        let other = {
+            let lock = lock.clone();
+            thread::spawn(move || {
+                let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    let _guard = lock.lock().unwrap();
+                    panic!("while the lock is held");
+                }));
+            })
+        };
+        let early = lock.is_poisoned();
+        let locked = lock.lock().is_err();
+        other.join().unwrap();
+        lock.clear_poison();
+        (early, locked, lock.lock().is_err())
+    });
+    let expected = [(false, false, false), (false, true, false), (true, true, false)];
+    assert_eq!(seen, BTreeSet::from(expected));
+}
