@@ -2,6 +2,7 @@
 
 mod environment;
 mod failure;
+mod page;
 mod watch;
 
 pub use unthread_checker::execution::MemoryModel;

@@ -160,6 +160,37 @@ impl Story {
     }
 }
 
+impl StepKind {
+    /// What kind of step an operation is.
+    pub fn of(operation: &Operation) -> StepKind {
+        match operation {
+            Operation::Read { .. } => StepKind::Read,
+            Operation::Write { .. } => StepKind::Write,
+            Operation::Rmw { .. } => StepKind::Rmw,
+            Operation::Cas { .. } => StepKind::Cas,
+            Operation::Touch { .. } => StepKind::Touch,
+            Operation::Count { .. } => StepKind::Count,
+            Operation::Fence { .. } => StepKind::Fence,
+            Operation::Lock { .. } => StepKind::Lock,
+            Operation::TryLock { .. } => StepKind::TryLock,
+            Operation::Unlock { .. } => StepKind::Unlock,
+            Operation::Wait { .. } => StepKind::Wait,
+            Operation::Reacquire { .. } => StepKind::Wake,
+            Operation::Notify { .. } => StepKind::Notify,
+            Operation::Fork { .. } => StepKind::Fork,
+            Operation::Join { .. } => StepKind::Join,
+            Operation::HasEnded { .. } => StepKind::HasEnded,
+            Operation::JoinAll => StepKind::Begin,
+            Operation::Free { .. } => StepKind::Free,
+            Operation::Choose { .. } => StepKind::Choose,
+            Operation::Yield => StepKind::Yield,
+            Operation::Fail(_) => StepKind::Fail,
+            Operation::Stop => StepKind::Stop,
+            Operation::End => StepKind::End,
+        }
+    }
+}
+
 impl JsonStep {
     /// Whether the step read a cell.
     pub(super) fn is_read(&self) -> bool {
@@ -235,7 +266,7 @@ fn pending(words: &Words<'_>) -> Vec<JsonPending> {
         let spins = blocked.spins_on.first().map(|&loc| words.loc(loc));
         JsonPending {
             thread: blocked.thread.0,
-            kind: if spins.is_some() { StepKind::Read } else { Words::operation_kind(&blocked.operation) },
+            kind: if spins.is_some() { StepKind::Read } else { StepKind::of(&blocked.operation) },
             object: spins.or_else(|| object(words, &blocked.operation)),
             line: words.trace.threads[blocked.thread.index()].at.map_or(0, line),
         }

@@ -28,36 +28,7 @@ impl Words<'_> {
 
     /// What kind of event it is.
     pub(super) fn kind(event: &Event) -> StepKind {
-        event.operation.as_ref().map_or(StepKind::Flush, Words::operation_kind)
-    }
-
-    /// What kind of event an operation is.
-    pub(super) fn operation_kind(operation: &Operation) -> StepKind {
-        match operation {
-            Operation::Read { .. } => StepKind::Read,
-            Operation::Write { .. } => StepKind::Write,
-            Operation::Rmw { .. } => StepKind::Rmw,
-            Operation::Cas { .. } => StepKind::Cas,
-            Operation::Touch { .. } => StepKind::Touch,
-            Operation::Count { .. } => StepKind::Count,
-            Operation::Fence { .. } => StepKind::Fence,
-            Operation::Lock { .. } => StepKind::Lock,
-            Operation::TryLock { .. } => StepKind::TryLock,
-            Operation::Unlock { .. } => StepKind::Unlock,
-            Operation::Wait { .. } => StepKind::Wait,
-            Operation::Reacquire { .. } => StepKind::Wake,
-            Operation::Notify { .. } => StepKind::Notify,
-            Operation::Fork { .. } => StepKind::Fork,
-            Operation::Join { .. } => StepKind::Join,
-            Operation::HasEnded { .. } => StepKind::HasEnded,
-            Operation::JoinAll => StepKind::Begin,
-            Operation::Free { .. } => StepKind::Free,
-            Operation::Choose { .. } => StepKind::Choose,
-            Operation::Yield => StepKind::Yield,
-            Operation::Fail(_) => StepKind::Fail,
-            Operation::Stop => StepKind::Stop,
-            Operation::End => StepKind::End,
-        }
+        event.operation.as_ref().map_or(StepKind::Flush, StepKind::of)
     }
 
     /// A thread by number and name.

@@ -2,6 +2,7 @@
 
 use super::{Builder, Engine};
 use std::env;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use unthread_checker::schedule::Schedule;
@@ -38,6 +39,11 @@ pub(super) fn seed() -> u64 {
         set(name, |seed| found = seed);
     }
     found
+}
+
+/// The folder for files that show failures, if they are wanted.
+pub(super) fn html() -> Option<PathBuf> {
+    env::var_os("UNTHREAD_HTML").map(PathBuf::from)
 }
 
 /// The schedule to follow, if there is one.

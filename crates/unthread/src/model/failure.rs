@@ -1,12 +1,14 @@
 //! What a check found, for people: the execution as a table with a column per thread, and how to see it again.
 
-use super::{MemoryModel, Report, StopReason};
+use super::{MemoryModel, Report, StopReason, environment, page};
 use crate::runtime::ClosureSubject;
+use std::path::PathBuf;
 use std::time::Duration;
-use unthread_checker::execution::{Describe, Failure, Operation, ThreadId};
+use unthread_checker::execution::{Describe, Failure, Operation, ThreadId, ThreadKey};
 use unthread_checker::explore::{Options, Replay};
 use unthread_checker::program::{LockMode, Ordering, Span};
 use unthread_checker::report::Violation;
+use unthread_checker::report::json::JsonViolation;
 use unthread_checker::schedule::Action;
 use unthread_checker::trace::{self, Event, Trace};
 
@@ -15,9 +17,10 @@ pub(super) struct Story {
     memory: MemoryModel,
     took: Duration,
     under_sc: Option<bool>,
-    /// For each violation, its trace and where it happens.
-    told: Vec<(String, String)>,
+    /// For each violation, where it happens, its table, and what the checker tells of it.
+    told: Vec<(String, String, Option<JsonViolation>)>,
     events: u64,
+    html: Option<PathBuf>,
 }
 
 impl Story {
@@ -29,19 +32,29 @@ impl Story {
         under_sc: Option<bool>,
     ) -> Story {
         let tell = |violation: &Violation| {
-            let trace = trace::replay(subject, options.rules.unbounded(), &violation.schedule);
-            let shown = trace.map_or(String::new(), |trace| table(subject, &trace));
-            (places(subject, violation), shown)
+            let trace = trace::replay(subject, options.rules.unbounded(), &violation.schedule).ok();
+            let shown = trace.as_ref().map_or(String::new(), |trace| table(subject, trace));
+            let replay = replay_line(options.memory, &violation.schedule.to_string());
+            let told = trace.map(|trace| page::tell(subject, violation, &trace, replay));
+            (places(subject, violation), shown, told)
         };
-        let told = report.violations.iter().map(tell).collect();
-        Story { memory: options.memory, took, under_sc, told, events: options.limits.events }
+        let told: Vec<_> = report.violations.iter().map(tell).collect();
+        let html = environment::html().filter(|_| !told.is_empty()).and_then(|folder| {
+            let violations: Vec<_> = told.iter().filter_map(|told| told.2.clone()).collect();
+            let written = page::write(&folder, report, &violations, took);
+            written.inspect_err(|error| eprintln!("UNTHREAD_HTML={}: {error}", folder.display())).ok()
+        });
+        Story { memory: options.memory, took, under_sc, told, events: options.limits.events, html }
     }
 
     /// What is wrong.
     pub(super) fn violation(&self, report: &Report) -> String {
         let mut text = String::new();
-        for (violation, (places, table)) in report.violations.iter().zip(&self.told) {
+        for (violation, (places, table, told)) in report.violations.iter().zip(&self.told) {
             text += &format!("{}: {}\n{places}\n{table}\n", violation.kind.name(), violation.message);
+            if let Some(told) = told.as_ref().filter(|told| told.sentence != violation.message) {
+                text += &format!("{}\n", told.sentence);
+            }
             text += &match self.under_sc {
                 Some(true) => format!("found with {} memory; SC memory has it, too\n", self.memory),
                 Some(false) => format!(
@@ -50,7 +63,10 @@ impl Story {
                 ),
                 None => format!("found with {} memory\n", self.memory),
             };
-            text += &replay_line(self.memory, &violation.schedule.to_string());
+            text += &format!("replay: {}\n", replay_line(self.memory, &violation.schedule.to_string()));
+        }
+        if let Some(path) = &self.html {
+            text += &format!("to look at: {}\n", path.display());
         }
         text + &format!("after {} in {}", executions(report), seconds(self.took))
     }
@@ -108,7 +124,7 @@ pub(super) fn of_replay(subject: &ClosureSubject, memory: MemoryModel, replay: &
 fn replay_line(memory: MemoryModel, schedule: &str) -> String {
     let memory = if memory == MemoryModel::Tso { String::new() } else { format!("UNTHREAD_MEMORY={memory} ") };
     let name = std::thread::current().name().filter(|&name| name != "main").unwrap_or("").to_string();
-    format!("replay: {memory}UNTHREAD_REPLAY={schedule} cargo test {name}\n")
+    format!("{memory}UNTHREAD_REPLAY={schedule} cargo test {name}").trim_end().to_string()
 }
 
 fn executions(report: &Report) -> String {
@@ -170,12 +186,9 @@ fn short(file: &str, line: u32) -> String {
 }
 
 /// What an event did.
-fn words(subject: &ClosureSubject, event: &Event, trace: &Trace) -> String {
+pub(super) fn words(subject: &ClosureSubject, event: &Event, trace: &Trace) -> String {
     let loc = |loc| subject.loc_name(loc);
-    let thread = |key| {
-        let found = trace.threads.iter().find(|thread| thread.key == key);
-        found.map_or("a thread".to_string(), |thread| thread.name.clone())
-    };
+    let thread = |key| name_of_thread(trace, key);
     let result = event.result;
     let Some(operation) = &event.operation else {
         return event.written.map_or(String::new(), |(at, value)| format!("{} = {value} arrives", loc(at)));
@@ -220,6 +233,12 @@ fn words(subject: &ClosureSubject, event: &Event, trace: &Trace) -> String {
         (Some(_), Operation::Fail(_)) | (None, _) => done,
         (Some(failure), _) => format!("{done} {}", failed(failure)),
     }
+}
+
+/// A thread's name, by its key.
+pub(super) fn name_of_thread(trace: &Trace, key: ThreadKey) -> String {
+    let found = trace.threads.iter().find(|thread| thread.key == key);
+    found.map_or("a thread".to_string(), |thread| thread.name.clone())
 }
 
 fn failed(failure: &Failure) -> String {

@@ -19,8 +19,7 @@ fn outcomes<T: Ord + Clone + Send + 'static>(f: impl Fn() -> T + Send + Sync + '
         all.lock().unwrap().insert(outcome);
     });
     assert_eq!(report.verdict(), Verdict::Verified, "{report:?}");
-    let outcomes = seen.lock().unwrap().clone();
-    outcomes
+    seen.lock().unwrap().clone()
 }
 
 #[test]
