@@ -1,6 +1,6 @@
 //! What can be asked about a run: each goal is a literal, assumed when the question is put.
 
-use super::Causality;
+use super::{Causality, Event};
 use crate::execution::{MemoryModel, Operation, ThreadKey};
 use crate::program::{Access, Loc, LockMode};
 use crate::solver::{Lit, Node};
@@ -18,6 +18,8 @@ pub struct Goals {
     pub stuck: Option<Lit>,
     /// Two threads are about to access a plain cell.
     pub races: Vec<RaceGoal>,
+    /// A store reaches its block after the block was freed: whose store, and where it stands.
+    pub late_commits: Vec<(Lit, (ThreadKey, u32))>,
     /// All threads end as in the run.
     pub finish: Option<Lit>,
     /// For locations that can end with different values: "the final value is this".
@@ -48,6 +50,7 @@ impl Causality {
         let last = self.problem.last_node(at_end);
         self.add_stuck(at_end, last, initial);
         self.add_races();
+        self.add_late_commits();
         self.add_finish(at_end, last, initial);
     }
 
@@ -291,6 +294,32 @@ impl Causality {
                 self.problem.clause([!lit, late]);
                 self.is_next(lit, other.0);
                 self.goals.races.push(RaceGoal { lit, events: [other.0, store.0], commit: Some(commit) });
+            }
+        }
+    }
+
+    /// Stores to a block that was there when they were issued, and that another thread has freed when they reach memory.
+    fn add_late_commits(&mut self) {
+        let frees = |event: usize| match self.events[event].operation {
+            Operation::Free { block } if self.events[event].same.is_some() && !self.events[event].hit_freed => {
+                Some(block)
+            }
+            _ => None,
+        };
+        let frees: Vec<_> = (0..self.events.len()).filter_map(|event| Some((event, frees(event)?))).collect();
+        for store in (0..self.events.len()).filter(|_| !frees.is_empty()) {
+            let Event { commit: Some(commit), thread, span, ref operation, .. } = self.events[store] else { continue };
+            let block = operation.loc().and_then(Loc::block);
+            let place = (self.threads[thread].key, span.start);
+            for &(free, of) in &frees {
+                if Some(of) == block && self.events[free].thread != thread {
+                    let late = self.problem.before(self.events[free].issue, commit);
+                    for needed in [store, free] {
+                        let needed = self.events[needed].same.expect("both were performed");
+                        self.problem.clause([!late, needed]);
+                    }
+                    self.goals.late_commits.push((late, place));
+                }
             }
         }
     }

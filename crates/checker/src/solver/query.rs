@@ -11,6 +11,8 @@ pub enum Goal {
     Stuck,
     /// Two accesses at the same time.
     Race,
+    /// A store that reaches its block after the block was freed.
+    LateCommit,
     /// Other final values.
     Finish,
 }
@@ -32,6 +34,7 @@ impl Goal {
             Goal::Deviate => "deviate",
             Goal::Stuck => "stuck",
             Goal::Race => "race",
+            Goal::LateCommit => "late-commit",
             Goal::Finish => "finish",
         }
     }

@@ -125,6 +125,25 @@ fn whichever_of_two_frees_comes_first_succeeds() {
     }
 }
 
+/// Under PSO the flag can be there before the value is, and the block be gone before the value is.
+#[test]
+fn a_store_that_reaches_its_block_after_it_was_freed_is_found() {
+    use unthread_checker::frontend::ut;
+    let text = "struct Node { value }\nshared p = 0, flag = 0;\n\
+                thread a { let q = new Node; p = q; fence; q.value = 1; flag = 1; }\n\
+                thread b { if flag == 1 { free(p); } }\n";
+    let source = std::sync::Arc::new(unthread_checker::program::Source::new("late.ut", text));
+    let program = ut::parse(source, &Default::default()).expect("it is a program");
+    for (memory, stop) in
+        MemoryModel::ALL.into_iter().zip([StopReason::Exhausted, StopReason::Exhausted, StopReason::Violation])
+    {
+        for engine in [Engine::Exhaustive, Engine::Dpor, Engine::Mcr, Engine::Cumulative, Engine::Auto] {
+            let report = check(&program, &Options { engine, ..Options::new(memory) }, &Unwatched);
+            assert_eq!(report.stop, stop, "{memory}: {engine}");
+        }
+    }
+}
+
 /// Executions until the first error, under SC, TSO and PSO: no more than the tool of the paper needed (S. Huang and J. Huang, OOPSLA 2016,
 /// Table 4; of Example only the error under PSO is known to be the paper's).
 #[test]

@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) final_states: BTreeSet<FinalState>,
     /// Places of races that have been looked for and found.
     pub(super) races: BTreeSet<[(ThreadKey, u32); 2]>,
+    /// Places of stores that are known to reach a freed block.
+    pub(super) late_commits: BTreeSet<(ThreadKey, u32)>,
     pub(super) n_steps: u64,
     pub(super) solver: SolverStatistics,
     /// Executions that another worker had at the same time.

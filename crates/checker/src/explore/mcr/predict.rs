@@ -31,6 +31,7 @@ impl Worker<'_, '_> {
         self.get_stuck(causality, solver)?;
         let is_alone = !deviates && self.pool.lock().seen.len() == 1;
         self.race(causality, solver)?;
+        self.commit_late(causality, solver)?;
         self.finish_otherwise(causality, solver)?;
         Ok(if is_alone { StopReason::Exhausted } else { StopReason::Predicted })
     }

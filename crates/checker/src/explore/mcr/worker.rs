@@ -120,6 +120,7 @@ impl<'a, 'p> Worker<'a, 'p> {
         self.deviate(causality, solver)?;
         self.get_stuck(causality, solver)?;
         self.race(causality, solver)?;
+        self.commit_late(causality, solver)?;
         self.finish_otherwise(causality, solver)
     }
 
@@ -212,6 +213,22 @@ impl<'a, 'p> Worker<'a, 'p> {
             }
             self.one_violation_is_enough()?;
         }
+    }
+
+    /// Stores that reach a freed block.
+    pub(super) fn commit_late(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
+        for &(late, place) in &causality.goals.late_commits {
+            if self.pool.lock().late_commits.contains(&place) {
+                continue;
+            }
+            let Some(solution) = self.ask(solver, Goal::LateCommit, late)? else { continue };
+            let _running = During::new(self.watch, Stage::Run);
+            let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+            runner.follow(&causality.whole_prediction(&solution)).map_err(StopReason::Failed)?;
+            self.pool.lock().late_commits.insert(place);
+            self.one_violation_is_enough()?;
+        }
+        Ok(())
     }
 
     /// Other final values with the same histories.
