@@ -1,7 +1,7 @@
 //! What a query costs, against the length of the execution that it is about: `cargo bench -p unthread-checker --bench curve`.
 //!
-//! The families have two threads that write and read in rounds: a few cells again and again, so that every read has as many sources as there are rounds, or
-//! fresh cells in every round. A bounded number of executions is run for each length, and the time of the whole search (running and learning too)
+//! The families have two threads that write and read in rounds: a few cells again and again, so that every read has as many sources as there are rounds,
+//! fresh cells in every round, or one counter under a lock, where every round can see what any other has left. A bounded number of executions is run for each length, and the time of the whole search (running and learning too)
 //! is divided by the number of queries. Cost is about linear if the last column stays about the same.
 
 use std::collections::BTreeMap;
@@ -22,11 +22,17 @@ const FRESH_CELLS: &str = "const N = 1; shared x[N], y[N];
 thread a { for i in 0..N { x[i] = 1; let r = y[i]; } }
 thread b { for i in 0..N { y[i] = 1; let r = x[i]; } }";
 
+const LOCKED: &str = "const N = 1; shared x = 0; mutex m;
+thread a { for i in 0..N { lock m; x = x + 1; unlock m; } }
+thread b { for i in 0..N { lock m; x = x + 1; unlock m; } }";
+
 fn main() {
-    for (name, text) in [("few cells", FEW_CELLS), ("fresh cells", FRESH_CELLS)] {
+    for (name, text, events) in
+        [("few cells", FEW_CELLS, 6), ("fresh cells", FRESH_CELLS, 6), ("a counter under a lock", LOCKED, 10)]
+    {
         println!("{name}, tso:\n{:>8} {:>8} {:>12} {:>18}", "events", "queries", "µs/query", "µs/query/event");
-        for rounds in [8, 16, 33, 66, 133, 200, 266, 333] {
-            row(text, rounds);
+        for most in [50, 100, 200, 400, 800, 1_200, 1_600, 2_000] {
+            row(text, most / events);
         }
     }
 }

@@ -117,15 +117,18 @@ impl<'d> Stopwatch<'d> {
             let style = ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is right");
             ProgressBar::new_spinner().with_style(style)
         });
-        let rate = progress.states as f64 / elapsed.as_secs_f64();
-        let message = format!(
-            "{}: {} states, {} waiting, {} states/s, {} s",
-            self.what,
-            HumanCount(progress.states),
-            HumanCount(progress.waiting),
-            HumanCount(rate as u64),
-            elapsed.as_secs()
-        );
+        // Engines count states or executions.
+        let (count, what) = match progress.states {
+            0 => (progress.executions, "executions"),
+            states => (states, "states"),
+        };
+        let waiting = match progress.waiting {
+            0 => String::new(),
+            waiting => format!(", {} waiting", HumanCount(waiting)),
+        };
+        let (rate, seconds) = (count as f64 / elapsed.as_secs_f64(), elapsed.as_secs());
+        let (count, rate) = (HumanCount(count), HumanCount(rate as u64));
+        let message = format!("{}: {count} {what}{waiting}, {rate} {what}/s, {seconds} s", self.what);
         bar.set_message(message);
         bar.tick();
     }

@@ -27,7 +27,7 @@ pub struct Goals {
 }
 
 /// Where a history parts from the run: so many results are equal, and then comes this one of the other results known to be possible.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Parting {
     agreed: u32,
     other: Option<u32>,
@@ -92,15 +92,16 @@ impl Causality {
         others.flat_map(|(at, event)| event.others.iter().map(move |&(result, lit)| (at, result, lit)))
     }
 
-    /// Where another history of the thread parts from its part of the run.
-    pub fn parting(&self, thread: &super::Thread, history: &[i64]) -> Parting {
-        let performed = &self.events[thread.events.start..thread.events.start + thread.n_performed];
-        let agreed = performed.iter().zip(history).take_while(|(event, result)| event.result == **result).count();
+    /// What the thread's history in the run is.
+    pub fn history(&self, thread: &super::Thread) -> Vec<i64> {
+        let performed = &self.events[thread.events.start..][..thread.n_performed];
+        performed.iter().map(|event| event.result).collect()
+    }
+
+    /// Where another history of the thread parts from its part of the run: they agree for so long, and then it has this result, or ends.
+    pub fn parting(&self, thread: &super::Thread, agreed: usize, next: Option<i64>) -> Parting {
         let event = self.events[thread.events.clone()].get(agreed);
-        let other = event.and_then(|event| {
-            let next = history.get(agreed)?;
-            event.others.iter().position(|other| other.0 == *next)
-        });
+        let other = event.and_then(|event| event.others.iter().position(|other| Some(other.0) == next));
         Parting { agreed: agreed as u32, other: other.map(|other| other as u32) }
     }
 
@@ -240,22 +241,16 @@ impl Causality {
         unchanged
     }
 
-    /// A clause that is true of every stuck configuration but the one with these histories. Nothing if they are not part of the run.
-    pub fn not_stuck_as<'h>(&self, history_of: impl Fn(ThreadKey) -> &'h [i64]) -> Option<Vec<Lit>> {
+    /// A clause that is true of every stuck configuration but the one in which each thread does so much of its part of the run.
+    pub fn not_stuck_at(&self, lengths: &[usize]) -> Vec<Lit> {
         let mut clause = Vec::new();
-        for thread in &self.threads {
-            let history = history_of(thread.key);
+        for (thread, &length) in self.threads.iter().zip(lengths) {
             let events = &self.events[thread.events.clone()];
-            let agrees = history.len() <= thread.n_performed
-                && history.iter().zip(events).all(|(result, event)| *result == event.result);
-            if !agrees {
-                return None;
-            }
-            clause.extend(events.get(history.len()).and_then(|next| next.same));
-            let last = history.len().checked_sub(1).and_then(|last| events[last].same);
+            clause.extend(events.get(length).and_then(|next| next.same));
+            let last = length.checked_sub(1).and_then(|last| events[last].same);
             clause.extend(last.map(|last| !last));
         }
-        Some(clause)
+        clause
     }
 
     /// Pairs of accesses that race if both can be next.

@@ -148,7 +148,7 @@ impl<'a, S: Describe> Search<'a, S> {
     /// Decides what to do at the present node.
     fn next(&mut self) -> Result<Next, String> {
         let node = self.nodes.last_mut().expect("there is a node for every state");
-        if self.order.len() as u64 >= self.findings.options.limits.events.min(MOST_EVENTS) {
+        if self.order.len() as u64 >= self.findings.options.limits.events_or(MOST_EVENTS) {
             self.findings.incomplete = Some(StopReason::EventLimit);
             return Ok(Next::Redundant);
         }

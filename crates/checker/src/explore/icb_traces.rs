@@ -131,7 +131,7 @@ impl Search<'_> {
 
     /// What there is to do after a step of this thread, unless it has been done.
     fn node(&mut self, thread: Option<ThreadId>, left: u32) -> Node {
-        if self.running.path.len() as u64 >= self.findings.options.limits.events.min(dpor::MOST_EVENTS) {
+        if self.running.path.len() as u64 >= self.findings.options.limits.events_or(dpor::MOST_EVENTS) {
             self.findings.incomplete = Some(StopReason::EventLimit);
             return Node { steps: Vec::new() };
         }

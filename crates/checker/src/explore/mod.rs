@@ -102,6 +102,13 @@ pub struct Limits {
     pub preemptions: Option<u32>,
 }
 
+impl Limits {
+    /// The most events of an execution: what was asked for, or this many.
+    pub(crate) fn events_or(&self, most: u64) -> u64 {
+        if self.events == u64::MAX { most } else { self.events }
+    }
+}
+
 /// Looks at a search from outside: time, interrupts, progress.
 pub trait Watch: Sync {
     /// Called now and then. An answer ends the search.

@@ -59,7 +59,7 @@ fn run<'a, S: Describe>(machine: &Machine<'a, S>, findings: &mut Findings<'a, S>
     }
     let mut state = machine.start();
     let (mut path, mut steps) = (Vec::new(), Vec::new());
-    let events = findings.options.limits.events.min(EVENTS);
+    let events = findings.options.limits.events_or(EVENTS);
     while (path.len() as u64) < events {
         findings.judge.look_at(&state, || path.clone());
         steps.clear();

@@ -20,6 +20,8 @@ const MAX_BUFFER: usize = 64;
 pub(super) struct Count {
     executions: u64,
     pub(super) seconds: f64,
+    /// Of these, in the solver.
+    solving: f64,
     end: End,
 }
 
@@ -65,9 +67,10 @@ impl Meter {
         options.rules.max_buffer = MAX_BUFFER;
         let stopwatch = Stopwatch::start(format!("{name}: {memory}"), Some(self.max_time), None);
         let report = explore::check(&program, &options, &stopwatch);
+        let solving = stopwatch.effort(&report.statistics).map_or(0.0, |effort| effort.solve_seconds);
         let seconds = stopwatch.stop();
         let end = end(&report).with_context(|| format!("{name}: {memory}"))?;
-        let count = Count { executions: report.statistics.executions, seconds, end };
+        let count = Count { executions: report.statistics.executions, seconds, solving, end };
         self.known.insert(key, count);
         Ok(count)
     }
@@ -113,8 +116,11 @@ impl Count {
         format!("{}{sign}", self.all())
     }
 
-    /// Executions and seconds of several measurements.
-    pub(super) fn sum(counts: &[Count]) -> (u64, f64) {
-        (counts.iter().map(|count| count.executions).sum(), counts.iter().map(|count| count.seconds).sum())
+    /// Of several measurements together: seconds, executions per second, and the share of time in the solver.
+    pub(super) fn pace(counts: &[Count]) -> [String; 3] {
+        let sum = |part: fn(&Count) -> f64| counts.iter().map(part).sum::<f64>();
+        let seconds = sum(|count| count.seconds).max(1e-9);
+        let (rate, solving) = (sum(|count| count.executions as f64) / seconds, sum(|count| count.solving) / seconds);
+        [format!("{seconds:.3}"), format!("{rate:.0}"), format!("{:.0} %", 100.0 * solving)]
     }
 }

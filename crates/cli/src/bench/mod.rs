@@ -89,17 +89,16 @@ fn rows(table: &Table, meter: &mut Meter) -> anyhow::Result<Vec<Vec<String>>> {
         .enumerate()
         .map(|(at, memory)| if at == 0 { format!("ours {memory}") } else { memory.to_string() });
     let header = ["program"].iter().chain(table.columns).map(|column| column.to_string());
-    let mut rows = vec![header.chain(ours).chain(["seconds".to_string(), "executions/s".to_string()]).collect()];
+    let pace = ["seconds", "executions/s", "solving"].map(str::to_string);
+    let mut rows = vec![header.chain(ours).chain(pace).collect()];
     for row in table.rows {
         let counts: Vec<Count> = memories
             .iter()
             .map(|&memory| meter.count(row.program, row.defines, memory, first_error))
             .collect::<anyhow::Result<_>>()?;
-        let (executions, seconds) = Count::sum(&counts);
         let ours = counts.iter().map(|count| if first_error { count.first_error() } else { count.all() });
         let published = [row.name].iter().chain(row.published).map(|cell| cell.to_string()).collect::<Vec<_>>();
-        let speed = format!("{:.0}", executions as f64 / seconds.max(1e-9));
-        rows.push(published.into_iter().chain(ours).chain([format!("{seconds:.3}"), speed]).collect());
+        rows.push(published.into_iter().chain(ours).chain(Count::pace(&counts)).collect());
     }
     Ok(rows)
 }

@@ -137,7 +137,7 @@ impl<'a, 'o> Search<'a, 'o> {
         let running = During::new(self.watch, Stage::Run);
         let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
         runner.follow(prediction).map_err(StopReason::Failed)?;
-        let most = self.options.limits.events.min(MOST_EVENTS);
+        let most = self.options.limits.events_or(MOST_EVENTS);
         let end = runner.finish_in_long_turns(most).ok_or(StopReason::EventLimit)?;
         runner.judge_end(&end);
         let final_state = (end == Stuck::Finished).then(|| runner.final_state());

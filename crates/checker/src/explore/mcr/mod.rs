@@ -12,15 +12,14 @@
 //! contradiction. If all of σ is in C but σ is over, then it is a stuck configuration of C: the engine asks for those too. This is
 //! where the published algorithm (Huang, PLDI 2015; Huang & Huang, OOPSLA 2016) differs: it asks for each read and value by itself and keeps prefixes, which both
 //! repeats executions (its §4.6) and, with its order for reads of a thread's own writes, misses some.
-
 //!
-//! *Workers.* Runs are independent of one another, so workers share nothing but the list of executions seen and the runs to
+//! *Workers.* Runs are independent of one another, so workers share nothing but the executions seen (`seen.rs`) and the runs to
 //! learn from (`pool.rs`). Two workers may come to the same execution at the same time; then one of the two is dropped. What is found in the end does not depend on who
 //! found it first, except where the search ends at the first violation: then it is repeated by one worker, so that it is the same one for every number of workers.
 
-mod excluded;
 mod pool;
 mod predict;
+mod seen;
 mod worker;
 
 use super::judge::Judge;
@@ -57,7 +56,7 @@ pub fn predict(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) 
 }
 
 fn report(subject: &Interpreter<'_>, options: &Options, state: State, mut judge: Judge<'_>) -> Report {
-    let combinations = state.seen.iter().filter(|seen| !seen.assumed).count() as u64;
+    let combinations = state.seen.n_complete();
     let (violations, observations) = judge.findings();
     let stop = state.stop.unwrap_or(StopReason::Exhausted);
     Report {
@@ -91,9 +90,7 @@ pub fn histories(
     if let Some(stop) = state.stop {
         return Err(stop);
     }
-    let complete = state.seen.iter().filter(|seen| !seen.assumed);
-    let spell = |history: &pool::History| (history.thread, history.results.to_vec());
-    Ok(complete.map(|seen| seen.histories.iter().map(spell).collect()).collect())
+    Ok(state.seen.combinations().collect())
 }
 
 /// Lets the workers work until nothing is left to do.

@@ -1,11 +1,11 @@
 //! What workers share: the executions seen, and the runs that nothing has been learnt from yet.
 
+use super::seen::Seen;
 use crate::execution::{Stuck, ThreadKey};
 use crate::report::{FinalState, SolverStatistics, StopReason};
 use crate::trace::Run;
-use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// Work and knowledge.
 pub(super) struct Pool {
@@ -16,12 +16,7 @@ pub(super) struct Pool {
 /// What is behind the lock.
 #[derive(Default)]
 pub(super) struct State {
-    /// Every execution, once.
-    pub(super) seen: Vec<Arc<Seen>>,
-    /// The numbers of their histories.
-    known: FxHashSet<Vec<u32>>,
-    /// Every history of every thread, once. There are far fewer than executions.
-    histories: FxHashMap<(ThreadKey, Arc<[i64]>), u32>,
+    pub(super) seen: Seen,
     waiting: Vec<Run>,
     /// Workers that are learning from a run, and so may find more.
     busy: usize,
@@ -36,39 +31,6 @@ pub(super) struct State {
     pub(super) solver: SolverStatistics,
     /// Executions that another worker had at the same time.
     pub(super) n_repeated: u64,
-}
-
-/// An execution that has been run.
-pub(super) struct Seen {
-    /// The histories of its threads, in the order of their keys.
-    pub(super) histories: Vec<History>,
-    /// An assumption did not hold in it: not a complete combination.
-    pub(super) assumed: bool,
-}
-
-/// What one thread did.
-#[derive(Clone)]
-pub(super) struct History {
-    pub(super) thread: ThreadKey,
-    /// Equal histories of a thread have equal numbers.
-    pub(super) number: u32,
-    pub(super) results: Arc<[i64]>,
-}
-
-impl Seen {
-    /// What the thread did: nothing, if it was never started.
-    pub(super) fn history(&self, thread: ThreadKey) -> Option<&History> {
-        let at = self.histories.binary_search_by_key(&thread, |history| history.thread).ok()?;
-        Some(&self.histories[at])
-    }
-}
-
-impl State {
-    fn history(&mut self, thread: ThreadKey, results: Arc<[i64]>) -> History {
-        let next = self.histories.len() as u32;
-        let number = *self.histories.entry((thread, results.clone())).or_insert(next);
-        History { thread, number, results }
-    }
 }
 
 impl Pool {
@@ -104,27 +66,18 @@ impl Pool {
 
     /// Adds an execution. Says whether it is new.
     pub(super) fn add(&self, run: Run) -> bool {
-        let results = |at| run.history(at).collect::<Arc<[i64]>>();
-        let mut histories: Vec<_> =
-            run.threads.iter().enumerate().map(|(at, thread)| (thread.key, results(at))).collect();
+        let history = |at: usize| (run.threads[at].key, run.history(at).collect());
+        let mut histories: Vec<(ThreadKey, Vec<i64>)> = (0..run.threads.len()).map(history).collect();
         histories.sort_unstable_by_key(|history| history.0);
         let mut state = self.lock();
         state.n_steps += run.steps.len() as u64;
-        let histories: Vec<_> = histories.into_iter().map(|(thread, results)| state.history(thread, results)).collect();
-        if !state.known.insert(histories.iter().map(|history| history.number).collect()) {
+        if !state.seen.add(&histories, run.end != Some(Stuck::Assumed)) {
             state.n_repeated += 1;
             return false;
         }
-        let seen = Arc::new(Seen { histories, assumed: run.end == Some(Stuck::Assumed) });
-        state.seen.push(seen);
         state.waiting.push(run);
         self.changed.notify_one();
         true
-    }
-
-    /// Executions from this number on.
-    pub(super) fn seen_since(&self, number: usize) -> Vec<Arc<Seen>> {
-        self.lock().seen[number..].to_vec()
     }
 
     /// Makes all workers end.

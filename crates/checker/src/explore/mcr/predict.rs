@@ -49,7 +49,7 @@ impl Worker<'_, '_> {
             runner.follow(&causality.prediction(&solution)).map_err(StopReason::Failed)?;
             for (thread, other) in causality.deviations().filter(|&(_, other)| solution.holds(other)) {
                 done.insert(other);
-                runner.go_on_alone(thread, self.options.limits.events.min(MOST_EVENTS));
+                runner.go_on_alone(thread, self.options.limits.events_or(MOST_EVENTS));
             }
         }
         Ok(!done.is_empty())

@@ -3,14 +3,15 @@
 use super::super::judge::Judge;
 use super::super::runner::Runner;
 use super::super::{During, Options, Progress, Stage, Watch};
-use super::excluded::Excluded;
 use super::pool::Pool;
+use super::seen::Seen;
 use crate::causality::{Causality, Prediction};
 use crate::execution::{Interpreter, Machine, Operation, Stuck, Subject};
 use crate::program::Loc;
 use crate::report::StopReason;
 use crate::solver::{Answer, Goal, Lit, Query, Solution, Solver};
 use crate::trace::{FAILED, Run};
+use rustc_hash::FxHashSet;
 
 /// No execution of an IR program that ends is longer, unless the user says so.
 pub(super) const MOST_EVENTS: u64 = 100_000;
@@ -50,7 +51,7 @@ impl<'a, 'p> Worker<'a, 'p> {
         let running = During::new(self.watch, Stage::Run);
         let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
         runner.follow(prediction).map_err(StopReason::Failed)?;
-        let end = runner.finish(self.options.limits.events.min(MOST_EVENTS)).ok_or(StopReason::EventLimit)?;
+        let end = runner.finish(self.options.limits.events_or(MOST_EVENTS)).ok_or(StopReason::EventLimit)?;
         runner.judge_end(&end);
         let final_state = (end == Stuck::Finished).then(|| runner.final_state());
         let run = runner.into_run(Some(end));
@@ -62,7 +63,7 @@ impl<'a, 'p> Worker<'a, 'p> {
         }
         let mut state = self.pool.lock();
         state.final_states.extend(final_state);
-        if state.seen.len() as u64 >= self.options.limits.executions {
+        if u64::from(state.seen.len()) >= self.options.limits.executions {
             return Err(StopReason::ExecutionLimit);
         }
         drop(state);
@@ -145,39 +146,35 @@ impl<'a, 'p> Worker<'a, 'p> {
 
     fn deviate(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
         let Some(goal) = causality.goals.deviate else { return Ok(()) };
-        let mut excluded = Excluded::default();
+        let mut n_told = 0;
+        let mut told = FxHashSet::default();
         loop {
-            self.exclude_seen(goal, causality, solver, &mut excluded);
+            {
+                let _learning = During::new(self.watch, Stage::Learn);
+                for partings in self.since(&mut n_told, |seen, n_told| seen.partings(causality, n_told)) {
+                    if !told.contains(&partings) {
+                        solver.clause([vec![!goal], causality.not_covered_by(&partings)].concat());
+                        told.insert(partings);
+                    }
+                }
+            }
             let Some(solution) = self.ask(solver, Goal::Deviate, goal)? else { return Ok(()) };
             self.execute(&causality.prediction(&solution))?;
         }
     }
 
-    /// Excludes configurations that are the beginning of an execution seen since the last time.
-    fn exclude_seen(&self, goal: Lit, causality: &Causality, solver: &mut Solver<'_>, excluded: &mut Excluded) {
-        let _learning = During::new(self.watch, Stage::Learn);
-        let seen = self.pool.seen_since(excluded.n_seen);
-        excluded.n_seen += seen.len();
-        for seen in &seen {
-            if let Some(mut clause) = excluded.clause(causality, seen) {
-                clause.push(!goal);
-                solver.clause(clause);
-            }
-        }
+    /// What there is to know of the executions seen since the last time.
+    fn since<T>(&self, n_told: &mut u32, know: impl FnOnce(&Seen, u32) -> T) -> T {
+        let state = self.pool.lock();
+        know(&state.seen, std::mem::replace(n_told, state.seen.len()))
     }
 
     pub(super) fn get_stuck(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
         let Some(goal) = causality.goals.stuck else { return Ok(()) };
-        let mut n_excluded = 0;
+        let mut n_told = 0;
         loop {
-            let seen = self.pool.seen_since(n_excluded);
-            n_excluded += seen.len();
-            for seen in seen {
-                if let Some(clause) =
-                    causality.not_stuck_as(|key| seen.history(key).map_or(&[], |history| &history.results))
-                {
-                    solver.clause([vec![!goal], clause].concat());
-                }
+            for lengths in self.since(&mut n_told, |seen, n_told| seen.beginnings(causality, n_told)) {
+                solver.clause([vec![!goal], causality.not_stuck_at(&lengths)].concat());
             }
             let Some(solution) = self.ask(solver, Goal::Stuck, goal)? else { return Ok(()) };
             self.execute(&causality.whole_prediction(&solution))?;
@@ -271,7 +268,7 @@ impl<'a, 'p> Worker<'a, 'p> {
         let executions = {
             let mut state = self.pool.lock();
             state.solver.queries += 1;
-            state.seen.len() as u64
+            u64::from(state.seen.len())
         };
         if let Some(stop) = self.watch.look(&Progress { states: 0, waiting: 0, executions }) {
             return Err(stop);
