@@ -23,8 +23,8 @@ thread a { for i in 0..N { x[i] = 1; let r = y[i]; } }
 thread b { for i in 0..N { y[i] = 1; let r = x[i]; } }";
 
 const LOCKED: &str = "const N = 1; shared x = 0; mutex m;
-thread a { for i in 0..N { lock m; x = x + 1; unlock m; } }
-thread b { for i in 0..N { lock m; x = x + 1; unlock m; } }";
+thread a { for i in 0..N { lock(m); x = x + 1; unlock(m); } }
+thread b { for i in 0..N { lock(m); x = x + 1; unlock(m); } }";
 
 fn main() {
     for (name, text, events) in
