@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Options, Unwatched, check};
+use unthread_checker::explore::{Engine, Options, Unwatched, check};
 use unthread_checker::program::{
-    Access, BinaryOp, Cell, Expr, Instr, Loc, Ordering, Place, Program, Reg, Routine, Source, Span, Start, validate,
+    Access, BinaryOp, Cell, Expr, Instr, Loc, Ordering, Place, Program, Reg, RmwOp, Routine, Source, Span, Start,
+    validate,
 };
 use unthread_checker::report::Report;
 use unthread_generate::{
@@ -135,6 +136,24 @@ fn pso_lets_a_plain_store_race_with_who_saw_a_later_flag() {
     assert_eq!(findings(&sketch.program(), MemoryModel::Sc), [""; 0]);
     assert_eq!(findings(&sketch.program(), MemoryModel::Tso), [""; 0]);
     assert_eq!(findings(&sketch.program(), MemoryModel::Pso), ["data-race: w0: x = 1 (Relaxed)"]);
+}
+
+#[test]
+fn two_waiting_stores_of_one_value_race_each_by_itself() {
+    let swap = Statement::Rmw {
+        dst: Var::R(0),
+        place: X,
+        op: RmwOp::Swap,
+        operand: Value::Const(0),
+        ordering: Ordering::Relaxed,
+    };
+    let threads = vec![vec![load(1, X), store(X, 0), load(0, X)], vec![load(0, X), store(X, 0), swap]];
+    let program = sketch(false, threads).program();
+    for engine in [Engine::Exhaustive, Engine::Dpor, Engine::Mcr, Engine::Cumulative] {
+        let options = Options { engine, all_violations: true, ..Options::new(MemoryModel::Pso) };
+        let report = check(&program, &options, &Unwatched);
+        assert_eq!(report.violations.len(), 7, "{engine}: all pairs but those of two loads");
+    }
 }
 
 #[test]
