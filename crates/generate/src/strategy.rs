@@ -22,6 +22,8 @@ pub struct Features {
     pub locks: bool,
     /// Pointers, allocation, arrays with a computed index.
     pub pointers: bool,
+    /// Every thread begins with a block that it shares with others: made and published, or found.
+    pub blocks: bool,
     /// Threads that fork and join.
     pub forks: bool,
     /// Branches, bounded loops, choices, assumptions.
@@ -42,6 +44,7 @@ impl Features {
         synchronisation: true,
         locks: true,
         pointers: true,
+        blocks: false,
         forks: true,
         control: true,
         spins: true,
@@ -56,12 +59,16 @@ impl Features {
         synchronisation: true,
         locks: false,
         pointers: false,
+        blocks: false,
         forks: false,
         control: false,
         spins: false,
         faults: false,
         questions: false,
     };
+
+    /// Heap blocks that are shared, used and freed by several threads: by chance alone threads hardly ever share one.
+    pub const BLOCKS: Features = Features { pointers: true, blocks: true, ..Features::MEMORY };
 }
 
 /// Sketches with these features.
@@ -98,8 +105,10 @@ fn cells(features: Features) -> BoxedStrategy<Vec<CellSketch>> {
         true => prop_oneof![6 => Just(Access::Atomic), 1 => Just(Access::Plain)].boxed(),
         false => Just(Access::Atomic).boxed(),
     };
-    let initial = prop_oneof![5 => Just(0), 1 => Just(1)];
-    vec((initial, access), 2..=3)
+    let initial = if features.blocks { Just(0).boxed() } else { prop_oneof![5 => Just(0), 1 => Just(1)].boxed() };
+    // The last one is for a block, where blocks are shared.
+    let fewest = if features.blocks { 3 } else { 2 };
+    vec((initial, access), fewest..=3)
         .prop_map(|cells| {
             let named = cells.into_iter().zip(["x", "y", "z"]);
             named.map(|((initial, access), name)| CellSketch { name, initial, access }).collect()
@@ -120,7 +129,29 @@ fn thread(features: Features) -> impl Strategy<Value = ThreadSketch> {
         10 => vec(statement.clone(), 1..=features.statements),
         1 => vec(statement, 1..=features.statements + 2),
     ];
-    (parent, body).prop_map(|(parent, body)| ThreadSketch { name: String::new(), parent, body })
+    let start = if features.blocks { block().boxed() } else { Just(vec![]).boxed() };
+    (parent, start, body).prop_map(|(parent, start, body)| {
+        let body = [start, body].concat();
+        ThreadSketch { name: String::new(), parent, body }
+    })
+}
+
+/// A block that is shared through the last variable: made and published, or looked for there, once or until there is one.
+fn block() -> impl Strategy<Value = Vec<Statement>> {
+    let place = PlaceSketch::Cell(2);
+    let make = vec![Statement::Alloc, relaxed_store(place, Value::Var(Var::P))];
+    let find = vec![relaxed_load(Var::P, place)];
+    let wait = Statement::Spin { place, value: 0, until_equal: false, yields: false };
+    let find_later = vec![wait, relaxed_load(Var::P, place)];
+    prop_oneof![3 => Just(make), 1 => Just(find), 3 => Just(find_later)]
+}
+
+fn relaxed_load(dst: Var, place: PlaceSketch) -> Statement {
+    Statement::Load { dst, place, ordering: Ordering::Relaxed }
+}
+
+fn relaxed_store(place: PlaceSketch, value: Value) -> Statement {
+    Statement::Store { place, value, ordering: Ordering::Relaxed }
 }
 
 fn statement(features: Features, depth: u32) -> BoxedStrategy<Statement> {
@@ -137,6 +168,12 @@ fn statement(features: Features, depth: u32) -> BoxedStrategy<Statement> {
             (2, Just(Statement::Free).boxed()),
             (2, (0..3usize).prop_map(|cell| Statement::Assign { dst: Var::P, value: Value::AddressOf(cell) }).boxed()),
         ]);
+    }
+    if features.blocks {
+        let field = (0..2u8).prop_map(PlaceSketch::Target);
+        let store = (field.clone(), value(features)).prop_map(|(place, value)| relaxed_store(place, value));
+        let load = (var(), field).prop_map(|(dst, place)| relaxed_load(dst, place));
+        kinds.extend([(24, store.boxed()), (16, load.boxed()), (16, Just(Statement::Free).boxed())]);
     }
     if features.control {
         kinds.extend(control_statements(features, depth));

@@ -158,6 +158,11 @@ fn dpor_agrees_with_exhaustive_under_pso() {
 }
 
 #[test]
+fn dpor_agrees_with_exhaustive_on_blocks_that_are_shared_and_freed() {
+    MemoryModel::ALL.into_iter().for_each(|memory| agrees_with_exhaustive(memory, Features::BLOCKS));
+}
+
+#[test]
 fn dpor_agrees_with_exhaustive_on_memory_alone() {
     MemoryModel::ALL.into_iter().for_each(|memory| agrees_with_exhaustive(memory, Features::MEMORY));
 }

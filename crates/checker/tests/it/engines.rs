@@ -92,6 +92,13 @@ fn engines_that_learn_agree_on_memory_alone() {
 }
 
 #[test]
+fn engines_that_learn_agree_on_blocks_that_are_shared_and_freed() {
+    for_all(sketches(Features::BLOCKS), cases(2_000), |sketch| {
+        MemoryModel::ALL.into_iter().try_for_each(|memory| agree(sketch, memory))
+    });
+}
+
+#[test]
 fn several_workers_find_what_one_finds() {
     for_all(sketches(Features::ALL), cases(2_000) / 8, |sketch| {
         let program = sketch.program();
