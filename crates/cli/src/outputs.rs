@@ -8,7 +8,7 @@ use unthread_checker::explore::{self, Options, Unwatched};
 use unthread_checker::program::Program;
 use unthread_checker::report::dot::dot;
 use unthread_checker::report::explain::Explanation;
-use unthread_checker::report::json::{JsonProgress, JsonReport, exploration, sequential};
+use unthread_checker::report::json::{JsonProgress, JsonReport, exploration, sequential, witness};
 use unthread_checker::report::junit::junit;
 use unthread_checker::report::page::Page;
 use unthread_checker::report::{Report, Verdict};
@@ -42,11 +42,17 @@ impl<'f> Outputs<'f> {
         mut object: JsonReport,
         progress: Vec<JsonProgress>,
     ) {
+        for (shown, found) in object.observations.iter_mut().zip(&report.observations) {
+            shown.witness = witness(program, options.rules, found);
+        }
         if self.flags.html.is_some() {
             self.page.add_source(&program.source.name, &program.source.text);
             let weak = report.memory != MemoryModel::Sc;
-            for (shown, found) in object.violations.iter_mut().zip(&report.violations).filter(|_| weak) {
-                shown.sequential = Some(sequential(program, &found.schedule));
+            let violations = object.violations.iter_mut().zip(report.violations.iter().map(|found| &found.schedule));
+            let witnesses = object.observations.iter_mut().zip(&report.observations);
+            let witnesses = witnesses.filter_map(|(shown, found)| shown.witness.as_mut().zip(found.witness.as_ref()));
+            for (shown, schedule) in violations.chain(witnesses).filter(|_| weak) {
+                shown.sequential = Some(sequential(program, schedule));
             }
             // Of a program that goes wrong, the reads are those of executions that nobody wants.
             let budget = if report.verdict() == Verdict::Violation { SURVEYED_STATES / 10 } else { SURVEYED_STATES };
@@ -72,10 +78,11 @@ impl<'f> Outputs<'f> {
         Ok(())
     }
 
-    /// A graph for each violation.
+    /// A graph for each violation and each witness.
     fn graphs(&self) -> String {
         let graphs = self.page.reports.iter().flat_map(|report| {
-            report.violations.iter().map(move |violation| {
+            let witnesses = report.observations.iter().filter_map(|observation| observation.witness.as_ref());
+            report.violations.iter().chain(witnesses).map(move |violation| {
                 let title = format!("{}: {}: {}", report.file, report.memory, violation.kind);
                 let (sentence, events) = (Some(violation.sentence.clone()), violation.events.clone());
                 let explanation = Explanation { sentence, events, cycle: violation.cycle.clone() };
@@ -83,7 +90,7 @@ impl<'f> Outputs<'f> {
             })
         });
         let graphs: String = graphs.collect();
-        if graphs.is_empty() { "digraph \"nothing is wrong\" {\n}\n".to_string() } else { graphs }
+        if graphs.is_empty() { "digraph \"nothing to show\" {\n}\n".to_string() } else { graphs }
     }
 }
 

@@ -6,7 +6,7 @@
 use super::explain::graph::Edge;
 use super::explain::{Explanation, explain};
 pub use super::story::{JsonPending, JsonStep, JsonStore, StepKind, Story};
-use super::{Involved, Report, StopReason, Violation};
+use super::{Involved, Observation, Report, StopReason, Violation, ViolationKind};
 use crate::execution::{Interpreter, Rules, Stuck};
 use crate::explore::{self, Survey, SurveyedRead};
 use crate::program::{LineColumn, Loc, Program, Quantifier, Span};
@@ -146,6 +146,8 @@ pub struct JsonObservation {
     pub location: JsonLocation,
     pub found: Option<bool>,
     pub schedule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witness: Option<JsonViolation>,
 }
 
 /// A place in the source.
@@ -178,6 +180,7 @@ pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f6
         found: (observation.witness.is_some() || report.stop == StopReason::Exhausted)
             .then_some(observation.witness.is_some()),
         schedule: observation.witness.as_ref().map(Schedule::to_string),
+        witness: None,
     });
     let (stop_location, stop_loop) = match report.stop {
         StopReason::BufferLimit { store, around } => {
@@ -276,6 +279,19 @@ pub fn violation(subject: &Interpreter<'_>, rules: Rules, violation: &Violation)
         story,
         sequential: None,
     }
+}
+
+/// The object for the execution that answers an `exists`, if there is one: told like a violation.
+pub fn witness(program: &Program, rules: Rules, observation: &Observation) -> Option<JsonViolation> {
+    let shown = Violation {
+        kind: ViolationKind::Condition,
+        message: program.source.excerpt(observation.span),
+        thread: None,
+        span: Some(observation.span),
+        also: Vec::new(),
+        schedule: observation.witness.clone()?,
+    };
+    Some(JsonViolation { kind: "witness", ..violation(&Interpreter::new(program), rules, &shown) })
 }
 
 pub(super) fn location(program: &Program, span: Span) -> JsonLocation {

@@ -46,6 +46,21 @@ fn a_page_holds_everything_and_asks_for_nothing() {
 }
 
 #[test]
+fn the_execution_that_answers_a_question_is_shown() {
+    let question = FORBIDDEN.replace("forbidden", "exists");
+    let (run, folder) = check("output_witness", &question, &["--html", "p.html", "--dot", "p.dot"]);
+    assert_eq!(run.code, 0, "{}", run.shown());
+    let page = std::fs::read_to_string(folder.join("p.html")).expect("it was written");
+    let witness = &data(&page)["reports"][0]["observations"][0]["witness"];
+    assert_eq!((&witness["kind"], &witness["message"]), (&"witness".into(), &question.lines().last().into()));
+    let sentence = "left's store to `x` (line 2) was still in its buffer when right read `x` (line 3)";
+    assert_eq!(witness["sentence"], sentence);
+    assert!(witness["sequential"]["steps"].is_array(), "{witness}");
+    let graph = std::fs::read_to_string(folder.join("p.dot")).expect("it was written");
+    assert!(graph.contains("\"p.ut: tso: witness\"") && graph.contains(sentence), "{graph}");
+}
+
+#[test]
 fn a_text_that_looks_like_markup_stays_text() {
     let program = "shared x;\nthread t { x = 1; assert(x == 0, \"</script><script>alert(1)</script>\"); }\n";
     let (run, folder) = check("output_markup", program, &["--html", "p.html", "--junit", "p.xml"]);

@@ -29,10 +29,13 @@ function prose(text) {
 
 const colour = (thread) => `--thread: var(--t${thread % 10})`;
 
+/** The executions to look at: those that went wrong, and those that answer a question. */
+const executions = (report) => [...report.violations, ...report.observations.flatMap((observation) => observation.witness ?? [])];
+
 const view = {
-  report: 0, violation: 0, step: 0, sequential: false, folded: true, arrows: true, tab: "execution",
+  report: 0, execution: 0, step: 0, sequential: false, folded: true, arrows: true, tab: "execution",
   get data() { return data.reports[this.report]; },
-  get found() { return this.data && this.data.violations[this.violation]; },
+  get found() { return this.data && executions(this.data)[this.execution]; },
   /** The execution that is shown: the one that went wrong, or what SC makes of it. */
   get story() { return this.sequential && this.found.sequential ? this.found.sequential : this.found; },
 };
@@ -43,8 +46,8 @@ function firstStep() {
   return events.length ? Math.max(...events) : steps.length - 1;
 }
 
-function select(report, violation = 0) {
-  Object.assign(view, { report, violation, sequential: false });
+function select(report, execution = 0) {
+  Object.assign(view, { report, execution, sequential: false });
   view.tab = view.found ? "execution" : "exploration";
   view.step = view.found ? Math.max(0, firstStep()) : 0;
   draw();
@@ -55,12 +58,13 @@ function header() {
   if (!report) return h("header", {}, h("h1", {}, data.title));
   const verdict = h("span", { class: `badge ${report.verdict}` }, report.verdict);
   const where = h("span", { class: "where" }, `${report.memory.toUpperCase()} · engine ${report.engine}`);
-  const several = data.reports.length > 1 && h("select", { "aria-label": "Report", onchange: (event) => select(Number(event.target.value)) },
+  const reports = data.reports.length > 1 && h("select", { "aria-label": "Report", onchange: (event) => select(Number(event.target.value)) },
     data.reports.map((other, at) => h("option", { value: at, selected: at === view.report }, `${other.file} · ${other.memory} · ${other.verdict}`)));
-  const violations = report.violations.length > 1 && h("select", { "aria-label": "Violation", onchange: (event) => select(view.report, Number(event.target.value)) },
-    report.violations.map((found, at) => h("option", { value: at, selected: at === view.violation }, `${at + 1} of ${report.violations.length}: ${found.kind}`)));
+  const found = executions(report);
+  const shown = found.length > 1 && h("select", { "aria-label": "Execution", onchange: (event) => select(view.report, Number(event.target.value)) },
+    found.map(({ kind }, at) => h("option", { value: at, selected: at === view.execution }, `${at + 1} of ${found.length}: ${kind}`)));
   const tab = (name, title, key) => h("button", { role: "tab", "aria-selected": String(view.tab === name), title: `Key ${key}`, onclick: () => show(name) }, title);
-  return h("header", {}, h("h1", {}, report.file), verdict, where, several, violations,
+  return h("header", {}, h("h1", {}, report.file), verdict, where, reports, shown,
     h("div", { class: "tools" },
       h("div", { role: "tablist" }, view.found && tab("execution", "Execution", "1"), " ", tab("exploration", "Exploration", "2")),
       h("button", { onclick: theme, title: "Light or dark (t)", "aria-label": "Light or dark" }, "◐"),
@@ -160,15 +164,15 @@ function theme() {
   root.dataset.theme = dark ? "light" : "dark";
 }
 function other(by) {
-  const all = data.reports.flatMap((report, at) => (report.violations.length ? report.violations.map((_, violation) => [at, violation]) : [[at, 0]]));
-  const now = all.findIndex(([report, violation]) => report === view.report && violation === view.violation);
+  const all = data.reports.flatMap((report, at) => (executions(report).length ? executions(report).map((_, execution) => [at, execution]) : [[at, 0]]));
+  const now = all.findIndex(([report, execution]) => report === view.report && execution === view.execution);
   select(...all[(now + by + all.length) % all.length]);
 }
 
 const KEYS = [
   ["↓ j →", "next step"], ["↑ k ←", "previous step"], ["Page Down, Page Up", "ten steps"], ["Home, End", "first and last step"],
   ["n", "the events that matter"], ["f", "fold what does not matter"], ["a", "all arrows, or those of this step"], ["s", "what sequential consistency would have done"],
-  ["1, 2", "execution, exploration"], ["[, ]", "previous and next violation"], ["t", "light or dark"], ["?", "this list"]];
+  ["1, 2", "execution, exploration"], ["[, ]", "previous and next execution"], ["t", "light or dark"], ["?", "this list"]];
 
 function help() {
   const dialog = h("dialog", { onclose: (event) => event.target.remove() }, h("h2", {}, "Keys"),
@@ -196,4 +200,5 @@ document.addEventListener("keydown", (event) => {
 addEventListener("resize", () => { if (view.tab === "execution" && view.found) { layout(); updateTimeline(); } });
 matchMedia("print").addEventListener("change", () => { if (view.tab === "execution" && view.found) layout(); });
 const wrong = data.reports.findIndex((report) => report.violations.length);
-select(Math.max(0, wrong));
+const first = wrong < 0 ? data.reports.findIndex((report) => executions(report).length) : wrong;
+select(Math.max(0, first));

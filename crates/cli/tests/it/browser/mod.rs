@@ -29,6 +29,21 @@ const SHOWN_EVENTS: &str = "[...document.querySelectorAll('.row.key')].filter((r
     return box.top >= around.top && box.bottom <= around.bottom; }).length";
 
 #[test]
+fn the_outcome_that_a_litmus_test_asks_for_is_stepped_through() {
+    let folder = folder("browser_witness");
+    let file = page(&folder, "sb.html", &["corpus/litmus/SB.litmus"]);
+    let Some(mut browser) = Chromium::start(&folder) else { return };
+    browser.open(&file);
+    assert!(browser.text(".why .what").starts_with("witness: exists"), "{}", browser.text(".why .what"));
+    assert!(browser.text("#sentence").contains("was still in its buffer when"), "{}", browser.text("#sentence"));
+    assert!(browser.text("#cycle").contains("did not see"));
+    browser.press("Home");
+    browser.press("j");
+    assert!(browser.text("#position").starts_with("step 2 of "), "{}", browser.text("#position"));
+    browser.picture(&folder.join("witness.png"));
+}
+
+#[test]
 fn a_report_is_stepped_through_by_keys() {
     let folder = folder("browser_keys");
     let file = page(&folder, "dekker.html", &["corpus/programs/dekker.ut"]);
