@@ -173,11 +173,11 @@ impl Text<'_> {
         let words = Words { program: self.program, trace: &witness.trace };
         let source = &self.program.source;
         let thread = &witness.trace.threads[witness.attacker.index()].name;
-        let (store, load) = (source.excerpt(witness.store), source.excerpt(witness.load));
-        let what = format!("under {} thread {thread} can do `{load}` before `{store}`", self.memory);
+        let (store, ahead) = (source.excerpt(witness.store), source.excerpt(witness.ahead));
+        let what = format!("under {} thread {thread} can do `{ahead}` before `{store}`", self.memory);
         let mut text = self.headline(Tone::Bad, "not robust", &what);
         let shown =
-            [(witness.store, "this store waits".to_string()), (witness.load, "while this goes ahead".to_string())];
+            [(witness.store, "this store waits".to_string()), (witness.ahead, "while this goes ahead".to_string())];
         text += &(places(source, &shown, self.style) + "\n\n");
         let cycle: Vec<usize> = witness.cycle.iter().map(|&(at, _)| at).collect();
         text += &table(&Story::of(self.program, &witness.trace), &cycle, self.style);

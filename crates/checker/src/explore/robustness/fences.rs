@@ -88,7 +88,7 @@ enum Examined {
 fn examine(fenced: &Fenced, options: &FenceOptions, watch: &dyn Watch) -> Examined {
     let program = &fenced.program;
     let fences = match options.purpose {
-        Purpose::Robustness => match robust(program, &options.limits, watch).answer {
+        Purpose::Robustness => match robust(program, options.memory, &options.limits, watch).answer {
             Answer::Robust => return Examined::Fine,
             Answer::Unknown(stop) => return Examined::Unknown(stop),
             Answer::NotRobust(witness) => match &witness.retraced.attack {

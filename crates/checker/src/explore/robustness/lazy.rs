@@ -103,7 +103,7 @@ struct Round<'a> {
 impl<'a> Round<'a> {
     fn new(subject: &'a Interpreter<'a>, delays: Delays, bound: usize, options: &'a Options) -> Round<'a> {
         let program = subject.program();
-        let attacks = options.memory == MemoryModel::Tso && can_delay(program);
+        let attacks = options.memory == MemoryModel::Tso && can_delay(program, options.memory);
         let eager = !subject.has_plain_cells();
         // Where races matter, or threads wait for what they spin on, it matters where others are.
         let reduces = eager && !subject.notices_spinning();

@@ -87,6 +87,7 @@ fn put_into(routine: &mut Routine, has: impl Fn(usize, Side) -> bool) -> (Vec<Pc
 pub(super) fn against(program: &Program, attack: &Attack) -> Vec<Fence> {
     let fences: BTreeSet<Fence> = match program.automata {
         None => attack.stores.iter().map(|&store| after(store)).collect(),
+
         Some(_) => {
             let last = attack.passed.iter().rposition(|&site| is_load(program, site)).unwrap_or(0);
             attack.passed[..=last].iter().filter_map(|&site| at_state(program, site)).collect()

@@ -20,12 +20,14 @@ pub(crate) struct Retraced {
 #[derive(Clone, Debug)]
 pub(crate) struct Attack {
     pub(crate) thread: ThreadId,
-    /// The first hidden store, and the last load that went ahead of it.
+    /// The first hidden store, and the last load or store that went ahead of it.
     pub(crate) store: Span,
-    pub(crate) load: Span,
+    pub(crate) ahead: Span,
+    /// The last store that went ahead, if no load did after it.
+    pub(crate) last: Option<Site>,
     /// Stores, and loads that went ahead of them.
     pub(crate) delays: Vec<(Site, Site)>,
-    /// Instructions between the first store and the last load: what was executed and what was passed.
+    /// Instructions between the first store and the last that went ahead: stores that were executed, and what was passed.
     pub(crate) stores: Vec<Site>,
     pub(crate) passed: Vec<Site>,
 }
@@ -73,6 +75,10 @@ impl Walk<'_, '_> {
             }
             How::Hide => self.hide(thread),
             How::Hidden(action) => self.hidden_step(thread, action),
+            How::Shown => {
+                self.hidden_step(thread, Action::Run);
+                self.show(thread);
+            }
         }
     }
 
@@ -82,7 +88,7 @@ impl Walk<'_, '_> {
         let program = subject.program();
         let span = |(routine, pc): Site| program.routines[routine as usize].spans[pc as usize];
         let store = stores.first().map_or(Span::default(), |&first| span(first));
-        let attack = Attack { thread, store, load: store, delays: Vec::new(), stores, passed: Vec::new() };
+        let attack = Attack { thread, store, ahead: store, last: None, delays: Vec::new(), stores, passed: Vec::new() };
         self.retraced.attack = Some(attack);
     }
 
@@ -106,11 +112,23 @@ impl Walk<'_, '_> {
             attack.stores.push(at);
         }
         if matches!(operation, Operation::Read { .. }) {
-            attack.load = machine.subject.span(&before);
+            (attack.ahead, attack.last) = (machine.subject.span(&before), None);
             attack.delays.extend(sites.iter().map(|&store| (store, at)));
         }
         let passed: Vec<Pc> = machine.subject.passed(&before, performed.result);
         attack.passed.extend(passed.into_iter().map(|pc| (at.0, pc)));
+    }
+
+    /// The newest store reaches memory.
+    fn show(&mut self, thread: ThreadId) {
+        let Some(at) = self.sites[thread.index()].pop() else { return };
+        let flush = Step { thread, action: Action::Flush(self.sites[thread.index()].len() as u8) };
+        let machine = &self.search.emulation.machine;
+        machine.apply(&mut self.state, flush);
+        self.retraced.steps.push(flush);
+        let Some(attack) = &mut self.retraced.attack else { return };
+        let (routine, pc) = at;
+        (attack.ahead, attack.last) = (machine.subject.program().routines[routine as usize].spans[pc as usize], Some(at));
     }
 
     /// The hidden stores reach memory.

@@ -5,12 +5,12 @@
 //! threads come first: what goes wrong rarely needs many.
 
 use super::attack::{Bus, Chain, Hidden};
-use super::delays::{Site, loads_ahead};
-use super::emulation::{Emulation, Mode, Object, Plan, Touched, touch_cell};
+use super::delays::{Site, overtakers_ahead};
+use super::emulation::{Emulation, Mode, Object, Plan, Touched, touch_block, touch_cell};
 use super::independence::Futures;
 use super::space::{How, NOTHING, Origin, Space};
 use crate::execution::{
-    Buffer, Failure, Interpreter, IrThread, Operation, State, Status, Subject, ThreadId, ThreadState,
+    Buffer, Failure, Interpreter, IrThread, MemoryModel, Operation, State, Status, Subject, ThreadId, ThreadState,
 };
 use crate::explore::visited::Interner;
 use crate::program::{Access, Instr, Program};
@@ -42,8 +42,9 @@ pub(super) struct Search<'a> {
     known: FxHashMap<(u32, u32, u32, u16), Rc<[Move]>>,
     /// Whether to look for attacks.
     attacks: bool,
-    /// For each routine and instruction, whether a load can follow before the thread has to wait for its stores.
-    loads_ahead: Vec<Vec<bool>>,
+    memory: MemoryModel,
+    /// For each routine and instruction, whether something that can overtake a store follows before the thread has to wait for its stores.
+    overtakers_ahead: Vec<Vec<bool>>,
     /// Whether threads wait for others to end: then it matters who the attacker is, even when it has stopped.
     joins: bool,
     /// What threads can still do, unless all steps are to be looked at.
@@ -83,7 +84,8 @@ pub(super) enum Looked {
 
 impl<'a> Search<'a> {
     pub(super) fn new(subject: &'a Interpreter<'a>, plan: Plan) -> Self {
-        let (attacks, reduces) = (plan.attacks, plan.reduces);
+        let (attacks, reduces, memory) = (plan.attacks, plan.reduces, plan.memory);
+        let routines = &subject.program().routines;
         let mut search = Search {
             emulation: Emulation::new(subject, plan),
             space: Space::new(),
@@ -91,7 +93,8 @@ impl<'a> Search<'a> {
             chains: Interner::new(),
             known: FxHashMap::default(),
             attacks,
-            loads_ahead: subject.program().routines.iter().map(loads_ahead).collect(),
+            memory,
+            overtakers_ahead: routines.iter().map(|routine| overtakers_ahead(routine, memory)).collect(),
             joins: joins(subject.program()),
             futures: reduces.then(|| Futures::of(subject.program())),
             met_bound: None,
@@ -257,7 +260,7 @@ impl<'a> Search<'a> {
                 if self.emulation.may_read(site, stores.iter().map(|store| store.site)) {
                     return;
                 }
-                let mut hidden = Hidden::new(stores[0].loc, stores[0].value);
+                let mut hidden = Hidden::new(stores[0].loc, stores[0].value, true);
                 stores.iter().for_each(|store| hidden.store(store.loc, store.value));
                 let mut to = row.to_vec();
                 (to[0], to[1]) = (1 + 2 * index as u32, self.hidden.intern(&hidden));
@@ -267,31 +270,52 @@ impl<'a> Search<'a> {
             Operation::Write { loc, value, .. }
                 if list == NOTHING && Emulation::is_buffered(&operation) && !self.emulation.delays.may_wait(site) =>
             {
-                self.hide_store(at, row, index, Hidden::new(loc, value));
+                self.hide_store(at, row, index, Hidden::new(loc, value, self.memory != MemoryModel::Pso));
             }
             _ => {}
         }
     }
 
-    /// The attacker performs a store that is hidden.
+    /// The attacker performs a store that is hidden, the first.
     fn hide_store(&mut self, at: u32, row: &[u32], index: usize, hidden: Hidden) {
         let (mut state, _) = self.state(row, None);
         let step = Step { thread: ThreadId(index as u16), action: Action::Run };
         if !self.emulation.machine.can_take(&state, step) {
             return;
         }
-        if self.emulation.machine.apply(&mut state, step).buffered && self.has_load_ahead(&state, index) {
+        if self.emulation.machine.apply(&mut state, step).buffered {
             let mut to = row.to_vec();
             (to[0], to[1]) = (1 + 2 * index as u32, self.hidden.intern(&hidden));
             self.put_thread(&mut to, index, &state);
-            self.insert(&to, at, index as u16, How::Hidden(Action::Run), STEP);
+            let mut touched = Touched::new();
+            touch_block(&mut touched, hidden.first);
+            self.go_on_hiding(at, to, index, &hidden, &touched, (How::Hidden(Action::Run), STEP));
         }
     }
 
-    /// Whether an attacker can get to a load. Otherwise the attack has failed.
-    fn has_load_ahead(&self, state: &State<IrThread>, index: usize) -> bool {
-        let (routine, pc) = self.emulation.site(state, ThreadId(index as u16));
-        self.loads_ahead[routine as usize][pc as usize]
+    /// Adds the state after an attacker's step: it goes on, or stops there, if the step can happen before something.
+    fn go_on_hiding(
+        &mut self,
+        at: u32,
+        mut to: Vec<u32>,
+        index: usize,
+        hidden: &Hidden,
+        touched: &Touched,
+        (how, price): (How, u64),
+    ) {
+        let attacker = self.space.threads.get(to[HEAD + 2 * index]);
+        let (routine, pc) = super::delays::site(self.emulation.machine.subject, &attacker.local);
+        if self.overtakers_ahead[routine as usize][pc as usize] {
+            self.insert(&to, at, index as u16, how, price);
+        }
+        // What concerns nobody happens before nothing.
+        if !touched.is_empty() && self.concerns_others(&to, index, None, touched) {
+            (to[0], to[1]) = (2 + 2 * index as u32, self.chains.intern(&Chain::new(hidden.first, touched)));
+            if !self.joins {
+                to[HEAD + 2 * index] = GONE;
+            }
+            self.insert(&to, at, index as u16, how, price);
+        }
     }
 
     fn put_thread(&mut self, row: &mut [u32], index: usize, state: &State<IrThread>) {
@@ -334,9 +358,15 @@ impl<'a> Search<'a> {
         let mut steps = Vec::new();
         self.emulation.machine.operation_steps(&state, thread, &mut steps);
         let operation = self.emulation.machine.subject.operation(&state.threads[index].local);
+        let shows = hidden.lets_ahead(&operation);
+        if shows && self.emulation.machine.bus_is_taken(&state, thread) {
+            return false;
+        }
         let mut touched = Touched::new();
         match operation {
             Operation::Read { loc, .. } if !hidden.contains(loc) => touch_cell(&mut touched, loc, Mode::Read),
+            Operation::Write { loc, .. } if shows => touch_cell(&mut touched, loc, Mode::Write),
+            Operation::Read { loc, .. } | Operation::Write { loc, .. } => touch_block(&mut touched, loc),
             _ => {}
         }
         let concerns = self.concerns_others(row, index, None, &touched);
@@ -349,26 +379,21 @@ impl<'a> Search<'a> {
                 continue;
             }
             let mut hidden = hidden.clone();
-            if let (true, Some((loc, value))) = (performed.buffered, performed.written) {
-                hidden.store(loc, value);
+            let mut how = How::Hidden(step.action);
+            match performed.written {
+                Some((loc, value)) if shows => {
+                    next.shared.write(loc, value);
+                    how = How::Shown;
+                }
+                Some((loc, value)) => hidden.store(loc, value),
+                None => {}
             }
+            hidden.pass(&operation);
             let mut to = row.to_vec();
             to[1] = self.hidden.intern(&hidden);
+            to[2] = self.space.shared.intern(&next.shared);
             self.put_thread(&mut to, index, &next);
-            if self.has_load_ahead(&next, index) {
-                self.insert(&to, at, thread.0, How::Hidden(step.action), price);
-            }
-            // A load from a cell that nobody can change any more happens before nothing.
-            if let Operation::Read { loc, .. } = operation
-                && !hidden.contains(loc)
-                && concerns
-            {
-                (to[0], to[1]) = (2 + 2 * index as u32, self.chains.intern(&Chain::new(hidden.first, loc)));
-                if !self.joins {
-                    to[HEAD + 2 * index] = GONE;
-                }
-                self.insert(&to, at, thread.0, How::Hidden(step.action), price);
-            }
+            self.go_on_hiding(at, to, index, &hidden, &touched, (how, price));
         }
         self.futures.is_some() && !concerns && self.space.len() > before
     }
