@@ -83,6 +83,7 @@ struct Undo {
 
 /// A step that was taken, for the monitor.
 struct Seen {
+    event: u32,
     taken: Taken,
     operation: Operation,
     span: Span,
@@ -128,7 +129,7 @@ impl Search<'_> {
                 continue;
             };
             let seen = self.take(step);
-            nodes.push(self.node(Some(step.thread), left, Some(&seen)));
+            nodes.push(self.node(Some(step.thread), left, Some(seen)));
             let look = |findings: &Findings<'_>| {
                 findings.statistics.steps.is_multiple_of(LOOK_EVERY).then(|| findings.look(0, watch)).flatten()
             };
@@ -140,7 +141,7 @@ impl Search<'_> {
     }
 
     /// What there is to do after a step of this thread, unless it has been done.
-    fn node(&mut self, thread: Option<ThreadId>, left: u32, seen: Option<&Seen>) -> Node {
+    fn node(&mut self, thread: Option<ThreadId>, left: u32, seen: Option<Seen>) -> Node {
         if self.running.path.len() as u64 >= self.findings.options.limits.events.min(dpor::MOST_EVENTS) {
             self.findings.incomplete = Some(StopReason::EventLimit);
             return Node { steps: Vec::new() };
@@ -184,15 +185,14 @@ impl Search<'_> {
     }
 
     /// Shows the last step to the monitor. Nothing new is to be seen where an equal execution has been: there the same step was the last.
-    fn watch(&mut self, seen: Option<&Seen>) {
-        let (Some(watcher), Some(seen), Some(undo)) =
-            (&mut self.findings.watcher, seen, self.undone.last_mut())
-        else {
+    fn watch(&mut self, seen: Option<Seen>) {
+        let (Some(watcher), Some(seen), Some(undo)) = (&mut self.findings.watcher, seen, self.undone.last_mut()) else {
             return;
         };
         undo.watched = true;
         let path = || self.running.path.clone();
-        watcher.step(&seen.taken, &seen.operation, seen.span, &mut self.findings.judge, path);
+        let Seen { event, taken, operation, span } = seen;
+        watcher.numbered_step(event, taken, operation, span, &mut self.findings.judge, path);
     }
 
     fn take(&mut self, step: Step) -> Seen {
@@ -207,7 +207,8 @@ impl Search<'_> {
             self.findings.judge.failed(thread, span, step, failure, path);
         }
         self.note(&taken, &operation, step);
-        Seen { taken, operation, span }
+        let event = self.last[step.thread.index()];
+        Seen { event, taken, operation, span }
     }
 
     /// Finds the event's number, and notes what it touched.
