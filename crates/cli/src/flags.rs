@@ -207,6 +207,9 @@ pub(crate) struct FencesFlags {
     /// Every set from which no fence can be left out, smallest first
     #[arg(long)]
     pub(crate) all: bool,
+    /// Make stores seqcst, or under pso release, where that is cheaper than a fence
+    #[arg(long)]
+    pub(crate) orderings: bool,
 }
 
 /// What fences are for.

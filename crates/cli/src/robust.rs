@@ -33,14 +33,15 @@ pub(crate) fn robust(flags: &RobustFlags, terminal: &Terminal) -> anyhow::Result
 
 /// Finds fences for every file.
 pub(crate) fn fences(flags: &FencesFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
-    let FencesFlags { what, aim, all } = flags;
+    let FencesFlags { what, aim, all, orderings } = flags;
     let purpose = match aim {
         FencesFor::Robustness => Purpose::Robustness,
         FencesFor::Correctness => Purpose::Correctness,
     };
     for_each(what, terminal, |file, program| {
         let stopwatch = Stopwatch::start(format!("{file}: fences"), what.limits.max_time, None);
-        let options = FenceOptions { memory: what.memory, purpose, all: *all, limits: what.limits.limits() };
+        let (all, orderings, limits) = (*all, *orderings, what.limits.limits());
+        let options = FenceOptions { memory: what.memory, purpose, all, orderings, limits };
         let found = robustness::fences(program, &options, &stopwatch);
         let seconds = stopwatch.stop();
         let shown = if what.json {

@@ -235,22 +235,23 @@ fn lazy_finds_what_exhaustive_finds_on_memory_alone() {
 }
 
 /// Whether a set of fences does what it is for, by exhaustive search.
-fn suffices(program: &Program, purpose: Purpose) -> Option<bool> {
+fn suffices(program: &Program, memory: MemoryModel, purpose: Purpose) -> Option<bool> {
     match purpose {
-        Purpose::Robustness => is_robust(program, MemoryModel::Tso),
+        Purpose::Robustness => is_robust(program, memory),
         Purpose::Correctness => {
-            let report = check(program, &Options::new(MemoryModel::Tso), &Unwatched);
+            let report = check(program, &Options::new(memory), &Unwatched);
             (report.verdict() != Verdict::Inconclusive).then_some(report.verdict() == Verdict::Verified)
         }
     }
 }
 
-fn fences_are_minimal(sketch: &Sketch, purpose: Purpose) -> Result<(), String> {
+fn fences_are_minimal(sketch: &Sketch, memory: MemoryModel, purpose: Purpose, orderings: bool) -> Result<(), String> {
     let program = sketch.program();
-    if suffices(&program, purpose).is_none() {
+    if suffices(&program, memory, purpose).is_none() {
         return Ok(());
     }
-    let options = FenceOptions { memory: MemoryModel::Tso, purpose, all: true, limits: NO_LIMITS };
+    // With orderings there are many sets: the cheapest will do.
+    let options = FenceOptions { memory, purpose, all: !orderings, orderings, limits: NO_LIMITS };
     let found = fences(&program, &options, &Unwatched);
     if !found.verified {
         return Err(format!("stopped: {:?}", found.stop));
@@ -261,13 +262,13 @@ fn fences_are_minimal(sketch: &Sketch, purpose: Purpose) -> Result<(), String> {
         return if is_wrong_anyway { Ok(()) } else { Err("no fences help".to_string()) };
     }
     for set in &found.sets {
-        if suffices(&fenced(&program, set), purpose) == Some(false) {
+        if suffices(&fenced(&program, set), memory, purpose) == Some(false) {
             return Err(format!("{set:?} is not enough"));
         }
         for left_out in 0..set.len() {
             let mut smaller = set.clone();
             smaller.remove(left_out);
-            if suffices(&fenced(&program, &smaller), purpose) == Some(true) {
+            if suffices(&fenced(&program, &smaller), memory, purpose) == Some(true) {
                 return Err(format!("{set:?} is more than {smaller:?}, which is enough"));
             }
         }
@@ -275,16 +276,29 @@ fn fences_are_minimal(sketch: &Sketch, purpose: Purpose) -> Result<(), String> {
     Ok(())
 }
 
+fn fences_are_minimal_under_both(features: Features, purpose: Purpose, orderings: bool) {
+    for_all(sketches(features), cases(1_000), |sketch| {
+        let mut both = [MemoryModel::Tso, MemoryModel::Pso].into_iter();
+        both.try_for_each(|memory| fences_are_minimal(sketch, memory, purpose, orderings))
+    });
+}
+
 #[test]
 fn fences_that_make_programs_robust_are_enough_and_minimal() {
     let features = Features { control: true, ..Features::MEMORY };
-    for_all(sketches(features), cases(2_000), |sketch| fences_are_minimal(sketch, Purpose::Robustness));
+    fences_are_minimal_under_both(features, Purpose::Robustness, false);
+}
+
+#[test]
+fn stronger_orderings_that_make_programs_robust_are_enough_and_minimal() {
+    fences_are_minimal_under_both(Features::MEMORY, Purpose::Robustness, true);
 }
 
 #[test]
 fn fences_that_make_assertions_hold_are_enough_and_minimal() {
     let features = Features { control: true, faults: true, questions: true, ..Features::MEMORY };
-    for_all(sketches(features), cases(2_000), |sketch| fences_are_minimal(sketch, Purpose::Correctness));
+    fences_are_minimal_under_both(features, Purpose::Correctness, false);
+    fences_are_minimal_under_both(features, Purpose::Correctness, true);
 }
 
 // Small programs.
@@ -377,8 +391,8 @@ fn published_automata_are_as_robust_as_published_and_need_no_more_fences() {
         let robust = matches!(found.answer, Answer::Robust);
         assert!(!matches!(found.answer, Answer::Unknown(_)), "{name}: {found:?}");
         assert!(is_robust == "crash" || robust == (is_robust == "yes"), "{name}: {robust}");
-        let options =
-            FenceOptions { memory: MemoryModel::Tso, purpose: Purpose::Robustness, all: false, limits: NO_LIMITS };
+        let (memory, purpose) = (MemoryModel::Tso, Purpose::Robustness);
+        let options = FenceOptions { memory, purpose, all: false, orderings: false, limits: NO_LIMITS };
         let found = fences(&program, &options, &Unwatched);
         assert!(found.verified, "{name}: {:?}", found.stop);
         let n_found = found.sets[0].len();

@@ -13,7 +13,7 @@
 //! SC has an event that comes last in its thread and that nobody reads, without which it is SC: a load, or a store, or a read-modify-write, which some
 //! store that happens before it has come after in memory. So those are asked for too: can this store have arrived before one that happens before it? Nothing
 //! may come between a read-modify-write and what it reads. Locks and the like never are that event: they act in
-//! one order that everything agrees with.
+//! one order that everything agrees with. A free could be, but only of a block that a store may still be on its way to; that is asked by itself.
 
 use super::super::footprint::{Mode, Object};
 use super::super::gate::Gate;
@@ -76,6 +76,19 @@ impl Borderline {
         }
     }
 
+    /// Whether the next event frees a block while a store of another thread to it may not have arrived.
+    pub(super) fn frees_too_early(&mut self, taken: &Taken, operation: &Operation) -> bool {
+        if !matches!(operation, Operation::Free { .. }) {
+            return false;
+        }
+        let thread = self.thread(taken.thread);
+        let mut touches = taken.footprint.accesses.iter().flat_map(|access| self.clocks.touches_since(access.object));
+        touches.any(|touch| {
+            let event = self.clocks.event(touch);
+            event.is_store && event.thread != thread && !self.clocks.is_weakly_before_next(touch, thread, After::Stores)
+        })
+    }
+
     /// Takes the last event back.
     pub(super) fn undo(&mut self) {
         let writes = &mut self.writes;
@@ -116,7 +129,7 @@ impl Borderline {
 
     /// Whether there is anything to ask about an event.
     pub(super) fn asks(&self, taken: &Taken, operation: &Operation) -> bool {
-        self.after(taken, operation).is_some()
+        matches!(operation, Operation::Free { .. }) || self.after(taken, operation).is_some()
     }
 
     /// How the event could go otherwise, so that it makes a trace that the memory model has and SC does not.

@@ -305,6 +305,17 @@ impl Clocks {
         }
     }
 
+    /// Who has touched an object since it was last written, last first.
+    pub(super) fn touches_since(&self, object: Object) -> impl Iterator<Item = EventId> + '_ {
+        let mut next = self.objects.get(object as usize).map_or(NONE, |touched| touched.since);
+        std::iter::from_fn(move || {
+            let event = (next != NONE).then_some(next)?;
+            let link = self.touched_by(event).iter().find(|link| link.object == object);
+            next = link.map_or(NONE, |link| link.previous.since);
+            Some(event)
+        })
+    }
+
     fn touched_by(&self, id: EventId) -> &[Link] {
         let end = self.events.get(id as usize + 1).map_or(self.links.len(), |next| next.links as usize);
         &self.links[self.event(id).links as usize..end]

@@ -52,6 +52,8 @@ pub(super) struct Watcher<'a, S> {
     known: FxHashSet<(u64, Span, u32)>,
     /// What went wrong where a witness was made.
     failed: Option<String>,
+    /// A block was freed that a store could still be on its way to.
+    frees_too_early: bool,
 }
 
 impl<'a, S: Describe> Watcher<'a, S> {
@@ -67,6 +69,7 @@ impl<'a, S: Describe> Watcher<'a, S> {
             pending: Vec::new(),
             known: FxHashSet::default(),
             failed: None,
+            frees_too_early: false,
         }
     }
 
@@ -79,6 +82,7 @@ impl<'a, S: Describe> Watcher<'a, S> {
         judge: &mut Judge<'_, S>,
         path: impl Fn() -> Vec<Step>,
     ) {
+        self.frees_too_early |= self.borderline.frees_too_early(taken, operation);
         let Some(positions) = self.borderline.add(taken, operation) else { return };
         self.flags.push(self.borderline.len());
         let object = positions.first().map_or(0, |position| position.0);
@@ -152,6 +156,13 @@ impl<'a, S: Describe> Watcher<'a, S> {
     /// Whether the present execution is borderline.
     pub(super) fn is_borderline(&self) -> bool {
         !self.flags.is_empty()
+    }
+
+    /// Why this monitor cannot go on, if so: executions in which a store's block is freed before it arrives are none that it could show.
+    pub(super) fn refused(&self) -> Option<&'static str> {
+        self.frees_too_early.then_some(
+            "a block can be freed while a store to it is still on its way, which this monitor does not follow",
+        )
     }
 
     /// Why what was seen cannot be right, if so.

@@ -111,7 +111,8 @@ fn frees(trace: &Trace, arrivals: &[(usize, usize, Loc)], add: &mut impl FnMut(u
     });
     for (free, block) in frees {
         let is_inside = |loc: Loc| loc.block() == Some(block);
-        let touched = operations().filter(|(_, operation)| operation.loc().is_some_and(is_inside)).map(|(at, _)| (at, at));
+        let touched =
+            operations().filter(|(_, operation)| operation.loc().is_some_and(is_inside)).map(|(at, _)| (at, at));
         let arrived = arrivals.iter().filter(|arrival| is_inside(arrival.2)).map(|&(when, at, _)| (when, at));
         for (when, at) in touched.chain(arrived) {
             match when < free {

@@ -50,9 +50,8 @@ pub(crate) fn site(subject: &Interpreter<'_>, thread: &IrThread) -> Site {
 /// Whether some store can wait while something later of its thread goes ahead, as far as the code alone tells. If none can, the memory
 /// model is SC.
 pub(crate) fn can_delay(program: &Program, memory: MemoryModel) -> bool {
-    let mut code = program.routines.iter().flat_map(|routine| &routine.code);
     // A block can be freed between a store's issue and its arrival.
-    if code.any(|instr| matches!(instr, Instr::Free { .. })) {
+    if program.frees() {
         return true;
     }
     program.routines.iter().any(|routine| {
@@ -65,9 +64,8 @@ pub(crate) fn can_delay(program: &Program, memory: MemoryModel) -> bool {
 /// For each instruction of a routine, whether it can go ahead of a store, or one that can follows before the thread has to wait for its
 /// stores. Loads can, and under PSO other stores.
 pub(crate) fn overtakers_ahead(routine: &Routine, memory: MemoryModel) -> Vec<bool> {
-    let overtakes = |instr: &Instr| {
-        matches!(instr, Instr::Load { .. }) || memory == MemoryModel::Pso && is_buffered(instr)
-    };
+    let overtakes =
+        |instr: &Instr| matches!(instr, Instr::Load { .. }) || memory == MemoryModel::Pso && is_buffered(instr);
     let mut ahead: Vec<bool> = routine.code.iter().map(overtakes).collect();
     let mut changed = true;
     while changed {

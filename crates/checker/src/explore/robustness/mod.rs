@@ -85,9 +85,7 @@ pub fn robust(program: &Program, memory: MemoryModel, limits: &Limits, watch: &d
     let restless = search_for_witness(memory, &Interpreter::restless(program), limits, watch);
     match restless.answer {
         // It went round a loop that the machine would not go round.
-        Answer::Unknown(StopReason::Failed(_)) => {
-            search_for_witness(memory, &Interpreter::new(program), limits, watch)
-        }
+        Answer::Unknown(StopReason::Failed(_)) => search_for_witness(memory, &Interpreter::new(program), limits, watch),
         _ => restless,
     }
 }
@@ -99,8 +97,7 @@ fn search_for_witness(
     watch: &dyn Watch,
 ) -> Robustness {
     let reduces = !subject.notices_spinning();
-    let plan =
-        Plan { memory, delays: Delays::default(), bound: 1, eager: true, attacks: true, reduces };
+    let plan = Plan { memory, delays: Delays::default(), bound: 1, eager: true, attacks: true, reduces };
     let mut search = Search::new(subject, plan);
     let mut looked_at = 0;
     let answer = loop {
