@@ -7,7 +7,7 @@ use unthread_checker::execution::{Interpreter, IrThread, Machine, MemoryModel, O
 use unthread_checker::explore::robustness::{
     Answer, FenceOptions, Purpose, fenced, fences, happens_before_cycle, robust,
 };
-use unthread_checker::explore::{Engine, Limits, Options, Unwatched, check};
+use unthread_checker::explore::{Coverage, Engine, Limits, Options, Unwatched, check};
 use unthread_checker::frontend::{trencher, ut};
 use unthread_checker::program::{Loc, LockMode, Program, Source};
 use unthread_checker::report::{FinalState, Report, StopReason, Verdict, ViolationKind};
@@ -232,6 +232,54 @@ fn lazy_finds_what_exhaustive_finds() {
 #[test]
 fn lazy_finds_what_exhaustive_finds_on_memory_alone() {
     for_all(sketches(Features::MEMORY), cases(2_000), |sketch| lazy_agrees(sketch, MemoryModel::Tso));
+}
+
+#[test]
+fn lazy_says_the_same_with_any_number_of_workers() {
+    let features = Features { control: true, faults: true, ..Features::MEMORY };
+    for_all(sketches(features), cases(300), |sketch| {
+        let program = sketch.program();
+        let verdict = |jobs: usize| {
+            let options = Options { engine: Engine::Lazy, jobs, ..Options::new(MemoryModel::Tso) };
+            check(&program, &options, &Unwatched).verdict()
+        };
+        let alone = verdict(1);
+        match [2, 4].into_iter().find(|&jobs| verdict(jobs) != alone) {
+            Some(jobs) => Err(format!("{jobs} workers do not say {alone:?}")),
+            None => Ok(()),
+        }
+    });
+}
+
+/// What the cumulative engine's graph holds of a program: combinations of histories and final states.
+fn graph(program: &Program, memory: MemoryModel) -> Option<(Option<u64>, Vec<FinalState>)> {
+    let coverage = Coverage::States;
+    let options = Options { engine: Engine::Cumulative, coverage, all_violations: true, ..Options::new(memory) };
+    let report = check(program, &options, &Unwatched);
+    (report.stop == StopReason::Exhausted).then(|| (report.statistics.histories, report.final_states))
+}
+
+/// A graph knows values and not who wrote them, so it can miss a difference but never make one up.
+#[test]
+fn what_is_robust_has_the_same_graph_in_the_cumulative_engine() {
+    let differ = std::sync::atomic::AtomicU32::new(0);
+    for_all(sketches(Features { control: true, ..Features::MEMORY }), cases(500), |sketch| {
+        let program = sketch.program();
+        for memory in [MemoryModel::Tso, MemoryModel::Pso] {
+            let (Some(sc), Some(weak)) = (graph(&program, MemoryModel::Sc), graph(&program, memory)) else {
+                return Ok(());
+            };
+            let answer = robust(&program, memory, &NO_LIMITS, &Unwatched).answer;
+            if sc != weak {
+                differ.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                if !matches!(answer, Answer::NotRobust(_)) {
+                    return Err(format!("{memory}: {sc:?} is not {weak:?}, but the answer is {answer:?}"));
+                }
+            }
+        }
+        Ok(())
+    });
+    assert!(differ.into_inner() > 0, "no program differs: nothing was compared");
 }
 
 /// Whether a set of fences does what it is for, by exhaustive search.

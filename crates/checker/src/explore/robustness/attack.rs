@@ -19,7 +19,7 @@
 //! goes from e to w and on by program order. (3) What cannot overtake w is not read by others either, for the same reason, and can as well come last in
 //! memory. Then without program order from these hidden stores onwards there is no cycle left: everything else happens in an order of SC's, and w after e.
 
-use super::emulation::{Mode, Object, Touched, touch_cell};
+use super::emulation::{Mode, Object, Touched, touched_cell};
 use crate::execution::Operation;
 use crate::program::{Loc, Ordering};
 
@@ -38,11 +38,11 @@ pub(super) struct Hidden {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Chain {
     /// What the first hidden store touches when it reaches memory.
-    first: Touched,
+    pub(super) first: Touched,
     /// What was touched, sorted.
     touched: Vec<(Object, Mode)>,
     /// Threads that have taken part, sorted.
-    members: Vec<u16>,
+    pub(super) members: Vec<u16>,
     /// A thread that has taken the bus and not yet touched anything of the chain, and what it has touched. From taking the bus to giving it back
     /// is one event.
     pending: Option<(u16, Vec<(Object, Mode)>)>,
@@ -68,6 +68,11 @@ impl Hidden {
             Ok(at) => self.newest[at].1 = value,
             Err(at) => self.newest.insert(at, (loc, value)),
         }
+    }
+
+    /// What the first store touches when it reaches memory.
+    pub(super) fn touched_by_first(&self) -> Touched {
+        touched_cell(self.first, Mode::Write)
     }
 
     /// Whether an operation is a store that reaches memory at once.
@@ -100,10 +105,9 @@ fn is_barrier(ordering: Ordering) -> bool {
 impl Chain {
     /// After the attacker has touched this.
     pub(super) fn new(first: Loc, touched: &Touched) -> Chain {
-        let (mut of_first, mut sorted) = (Touched::new(), touched.to_vec());
-        touch_cell(&mut of_first, first, Mode::Write);
+        let mut sorted = touched.to_vec();
         sorted.sort_unstable();
-        Chain { first: of_first, touched: sorted, members: Vec::new(), pending: None }
+        Chain { first: touched_cell(first, Mode::Write), touched: sorted, members: Vec::new(), pending: None }
     }
 
     /// The chain with one more step, if that step happens after the load.
@@ -136,6 +140,13 @@ impl Chain {
     /// Whether the hidden stores can be let go now: something happened after the load that happens before the first of them.
     pub(super) fn is_closed(&self) -> bool {
         self.first.iter().any(|&(object, mode)| self.conflicts(object, mode))
+    }
+
+    /// Forgets what was touched, but for what can still matter, and what closes it.
+    pub(super) fn keep(&mut self, matters: impl Fn((Object, Mode)) -> bool) {
+        let first = &self.first;
+        let closes = |object: Object| first.iter().any(|&(other, _)| other == object);
+        self.touched.retain(|&access| closes(access.0) || matters(access));
     }
 
     fn join(&mut self, thread: u16) {

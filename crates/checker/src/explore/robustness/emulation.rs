@@ -191,6 +191,13 @@ pub(super) fn touch_block(touched: &mut Touched, loc: Loc) {
     touched.extend(block.map(|block| (Object::Block(block), Mode::Read)));
 }
 
+/// A cell and its block, alone.
+pub(super) fn touched_cell(loc: Loc, mode: Mode) -> Touched {
+    let mut touched = Touched::new();
+    touch_cell(&mut touched, loc, mode);
+    touched
+}
+
 /// A cell and its block.
 pub(super) fn touch_cell(touched: &mut Touched, loc: Loc, mode: Mode) {
     touched.push((Object::Cell(loc), mode));

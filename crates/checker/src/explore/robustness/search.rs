@@ -6,7 +6,7 @@
 
 use super::attack::{Bus, Chain, Hidden};
 use super::delays::{Site, overtakers_ahead};
-use super::emulation::{Emulation, Mode, Object, Plan, Touched, touch_block, touch_cell};
+use super::emulation::{Emulation, Mode, Object, Plan, Touched, touch_block, touch_cell, touched_cell};
 use super::independence::Futures;
 use super::space::{How, NOTHING, Origin, Space};
 use crate::execution::{
@@ -16,6 +16,7 @@ use crate::explore::visited::Interner;
 use crate::program::{Access, Instr, Program};
 use crate::schedule::{Action, Step};
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 
 /// Price of a step that concerns nobody else, of another step, of a switch to another thread on top of it, and of a choice on top of it.
@@ -183,7 +184,7 @@ impl<'a> Search<'a> {
     fn take_turns(&mut self, at: u32, row: &[u32]) -> Looked {
         let n_threads = (row.len() - HEAD) / 2;
         let mut turns = Vec::with_capacity(n_threads);
-        for index in 0..n_threads {
+        for index in self.bus_holder(row).into_iter().chain(0..n_threads) {
             if let Some(moves) = self.moves_of_nobodys_concern(row, index, None) {
                 let before = self.space.len();
                 let reached = self.follow_all(at, row, index, &moves, ALONE);
@@ -220,10 +221,13 @@ impl<'a> Search<'a> {
     fn moves_of_nobodys_concern(&mut self, row: &[u32], index: usize, gone: Option<usize>) -> Option<Rc<[Move]>> {
         self.futures.as_ref()?;
         let moves = self.moves(row, index);
+        // While a thread holds the bus, others can do nothing that touches memory: whatever they can do, they can do as well after it.
+        let holds_bus = self.bus_holder(row) == Some(index);
         let is_plain = |next: &Move| {
-            next.failure.is_none() && next.forked.is_none() && next.bus == Bus::Untouched && !next.is_goal
+            let keeps_bus = next.bus == Bus::Untouched || holds_bus;
+            next.failure.is_none() && next.forked.is_none() && keeps_bus && !next.is_goal
         };
-        let concerned = |next: &Move| self.concerns_others(row, index, gone, &next.touched);
+        let concerned = |next: &Move| !holds_bus && self.concerns_others(row, index, gone, &next.touched);
         (!moves.is_empty() && moves.iter().all(|next| is_plain(next) && !concerned(next))).then_some(moves)
     }
 
@@ -303,6 +307,9 @@ impl<'a> Search<'a> {
         touched: &Touched,
         (how, price): (How, u64),
     ) {
+        if !self.can_close(&to, index, &hidden.touched_by_first()) {
+            return;
+        }
         let attacker = self.space.threads.get(to[HEAD + 2 * index]);
         let (routine, pc) = super::delays::site(self.emulation.machine.subject, &attacker.local);
         if self.overtakers_ahead[routine as usize][pc as usize] {
@@ -318,6 +325,39 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Whether a thread other than the attacker can still do something that comes before the first hidden store.
+    fn can_close(&self, row: &[u32], attacker: usize, first: &Touched) -> bool {
+        self.concerns_others(row, attacker, None, first)
+    }
+
+    /// Forgets hidden stores that the attacker cannot come back to.
+    fn tidy_hidden(&self, hidden: &mut Hidden, attacker: &ThreadState<IrThread>) {
+        let Some(futures) = &self.futures else { return };
+        let site = super::delays::site(self.emulation.machine.subject, &attacker.local);
+        hidden.newest.retain(|&(loc, _)| futures.concerns(site, &touched_cell(loc, Mode::Write)));
+    }
+
+    /// Forgets of a chain what cannot make another thread take part.
+    fn tidy_chain(&self, chain: &mut Chain, row: &[u32], attacker: u16) {
+        let Some(futures) = &self.futures else { return };
+        let subject = self.emulation.machine.subject;
+        let running = |index: u16| {
+            let thread = self.space.threads.get(row[HEAD + 2 * index as usize]);
+            (thread.status == Status::Running).then(|| super::delays::site(subject, &thread.local))
+        };
+        chain.members.retain(|&member| running(member).is_some());
+        let n_threads = ((row.len() - HEAD) / 2) as u16;
+        let strangers: SmallVec<[Site; 8]> = (0..n_threads)
+            .filter(|&index| index != attacker && !chain.members.contains(&index))
+            .filter_map(running)
+            .collect();
+        let has_waiting = row[HEAD..].chunks_exact(2).any(|part| part[1] != NOTHING);
+        chain.keep(|access| {
+            let touched: Touched = smallvec![access];
+            has_waiting || strangers.iter().any(|&site| futures.concerns(site, &touched))
+        });
+    }
+
     fn put_thread(&mut self, row: &mut [u32], index: usize, state: &State<IrThread>) {
         let mut thread = state.threads[index].clone();
         thread.buffer = Buffer::default();
@@ -327,8 +367,12 @@ impl<'a> Search<'a> {
     /// The phase in which an attacker hides its stores. Gives a state in which the attack succeeds, if this is it.
     fn hide(&mut self, at: u32, row: &[u32], attacker: u16) -> Option<u32> {
         let index = attacker as usize;
+        let first = self.hidden.get(row[1]).touched_by_first();
+        if !self.can_close(row, index, &first) {
+            return None;
+        }
         let others = || (0..(row.len() - HEAD) / 2).filter(|&other| other != index);
-        for other in others() {
+        for other in self.bus_holder(row).filter(|&holder| holder != index).into_iter().chain(others()) {
             if let Some(moves) = self.moves_of_nobodys_concern(row, other, None) {
                 let before = self.space.len();
                 self.follow_all(at, row, other, &moves, ALONE);
@@ -389,6 +433,7 @@ impl<'a> Search<'a> {
                 None => {}
             }
             hidden.pass(&operation);
+            self.tidy_hidden(&mut hidden, &next.threads[index]);
             let mut to = row.to_vec();
             to[1] = self.hidden.intern(&hidden);
             to[2] = self.space.shared.intern(&next.shared);
@@ -405,17 +450,28 @@ impl<'a> Search<'a> {
             let mut to = std::mem::take(&mut self.to);
             for next in self.moves(row, index).iter() {
                 let forked = next.forked.map(|_| ((row.len() - HEAD) / 2) as u16);
-                let Some(chain) = chain.extend(index as u16, &next.touched, next.bus, forked) else { continue };
+                let Some(mut chain) = chain.extend(index as u16, &next.touched, next.bus, forked) else { continue };
                 successor(row, index, next, &mut to);
+                let is_closed = chain.is_closed();
+                if !is_closed && !self.can_close(&to, attacker as usize, &chain.first) {
+                    continue;
+                }
+                self.tidy_chain(&mut chain, &to, attacker);
                 to[1] = self.chains.intern(&chain);
                 let reached = self.insert(&to, at, index as u16, How::Step(next.action), STEP);
-                if chain.is_closed() && self.bus_is_free(&to, attacker) {
+                if is_closed && self.bus_is_free(&to, attacker) {
                     return Some(reached);
                 }
             }
             self.to = to;
         }
         None
+    }
+
+    /// The thread that keeps others from memory.
+    fn bus_holder(&self, row: &[u32]) -> Option<usize> {
+        let bus = self.emulation.machine.subject.bus()?;
+        self.space.shared.get(row[2]).holders(bus).next().map(|holder| holder.index())
     }
 
     fn bus_is_free(&self, row: &[u32], attacker: u16) -> bool {
