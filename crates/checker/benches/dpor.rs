@@ -24,6 +24,11 @@ fn under_tso(bencher: divan::Bencher, (name, n): (&str, i64)) {
     measure(bencher, &program(name, &[("N", n)]), Options::new(MemoryModel::Tso));
 }
 
+#[divan::bench(args = PROGRAMS, sample_count = 3, sample_size = 1)]
+fn under_pso(bencher: divan::Bencher, (name, n): (&str, i64)) {
+    measure(bencher, &program(name, &[("N", n)]), Options::new(MemoryModel::Pso));
+}
+
 #[divan::bench(args = [false, true], sample_count = 5, sample_size = 1)]
 fn watched(bencher: divan::Bencher, is_watched: bool) {
     let monitor = is_watched.then_some(Monitor::StoreBuffers);

@@ -24,7 +24,7 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
     }
     if flags.traces && flags.monitor.is_none() && flags.memory.0 != [MemoryModel::Sc] {
         bail!(
-            "`--traces` runs sc executions: add `--memory sc`, or `--monitor store-buffers` to ask about tso and pso"
+            "`--traces` runs sc executions: add `--memory sc`, or `--monitor store-buffers` to ask about tso and pso; without `--traces`, icb covers them state by state, and stores arrive at no preemption"
         );
     }
     if let Some(monitor) = flags.monitor {

@@ -128,7 +128,7 @@ pub(crate) struct CheckFlags {
     /// Report data races on every shared variable, as if all were declared plain
     #[arg(long)]
     pub(crate) races: bool,
-    /// Workers, for engines that can use several (mcr)
+    /// Workers, for engines that can use several (mcr, lazy)
     #[arg(short = 'j', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: u16,
     /// Run one execution and report everything wrong that it implies, without exploring others (with engine mcr's causality)
@@ -207,6 +207,9 @@ pub(crate) struct FencesFlags {
     /// Every set from which no fence can be left out, smallest first
     #[arg(long)]
     pub(crate) all: bool,
+    /// Make stores seqcst, or under pso release, where that is cheaper than a fence
+    #[arg(long)]
+    pub(crate) orderings: bool,
 }
 
 /// What fences are for.

@@ -5,8 +5,6 @@ use crate::outcome::Outcome;
 use crate::terminal::Terminal;
 use crate::watch::{Stopwatch, interrupted};
 use crate::{input, replay};
-use anyhow::bail;
-use unthread_checker::execution::MemoryModel;
 use unthread_checker::explore::robustness::{self, Answer, FenceOptions, Purpose};
 use unthread_checker::program::Program;
 use unthread_checker::report::robustness::{fences_json, robustness_json};
@@ -15,18 +13,9 @@ use unthread_checker::schedule::Schedule;
 
 /// Says of every file whether it is robust.
 pub(crate) fn robust(flags: &RobustFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
-    if flags.memory == MemoryModel::Pso {
-        bail!(
-            "robustness is decided against TSO: that one thread delays stores is enough to show a difference is known \
-             of TSO and not of PSO; `unthread fences --for correctness --memory pso` and `unthread check --memory pso` know PSO"
-        );
-    }
     for_each(flags, terminal, |file, program| {
         let stopwatch = Stopwatch::start(format!("{file}: robustness"), flags.limits.max_time, None);
-        let found = match flags.memory {
-            MemoryModel::Sc => robustness::Robustness { answer: Answer::Robust, states: 0 },
-            _ => robustness::robust(program, &flags.limits.limits(), &stopwatch),
-        };
+        let found = robustness::robust(program, flags.memory, &flags.limits.limits(), &stopwatch);
         let seconds = stopwatch.stop();
         let shown = if flags.json {
             serde_json::to_string(&robustness_json(program, flags.memory, &found, seconds))? + "\n"
@@ -44,19 +33,15 @@ pub(crate) fn robust(flags: &RobustFlags, terminal: &Terminal) -> anyhow::Result
 
 /// Finds fences for every file.
 pub(crate) fn fences(flags: &FencesFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
-    let FencesFlags { what, aim, all } = flags;
+    let FencesFlags { what, aim, all, orderings } = flags;
     let purpose = match aim {
         FencesFor::Robustness => Purpose::Robustness,
         FencesFor::Correctness => Purpose::Correctness,
     };
-    if what.memory == MemoryModel::Pso && purpose == Purpose::Robustness {
-        bail!(
-            "robustness is decided against TSO; for PSO, ask for fences that make the program correct: `--for correctness`"
-        );
-    }
     for_each(what, terminal, |file, program| {
         let stopwatch = Stopwatch::start(format!("{file}: fences"), what.limits.max_time, None);
-        let options = FenceOptions { memory: what.memory, purpose, all: *all, limits: what.limits.limits() };
+        let (all, orderings, limits) = (*all, *orderings, what.limits.limits());
+        let options = FenceOptions { memory: what.memory, purpose, all, orderings, limits };
         let found = robustness::fences(program, &options, &stopwatch);
         let seconds = stopwatch.stop();
         let shown = if what.json {

@@ -75,6 +75,8 @@ impl<'a, S: Describe> Findings<'a, S> {
             Some(StopReason::Failed(why))
         } else if !self.options.all_violations && self.judge.has_violation() {
             Some(StopReason::Violation)
+        } else if let Some(why) = self.watcher.as_ref().and_then(Watcher::refused) {
+            Some(StopReason::Unsupported(why.to_string()))
         } else if self.statistics.executions >= limits.executions {
             Some(StopReason::ExecutionLimit)
         } else if self.statistics.states > limits.states {

@@ -13,6 +13,7 @@ use super::rewind::Rewindable;
 use super::visited::Interner;
 use super::{Options, Watch, dpor};
 use crate::execution::{Interpreter, Machine, Operation, ThreadId};
+use crate::program::Span;
 use crate::report::{Report, StopReason};
 use crate::schedule::Step;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -76,6 +77,16 @@ struct Touched {
 struct Undo {
     last: Vec<u32>,
     objects: Vec<(usize, Touched)>,
+    /// Whether the monitor was told.
+    watched: bool,
+}
+
+/// A step that was taken, for the monitor.
+struct Seen {
+    event: u32,
+    taken: Taken,
+    operation: Operation,
+    span: Span,
 }
 
 /// Where the search stands before a step.
@@ -108,7 +119,7 @@ impl Search<'_> {
     /// All executions within the bound, depth first.
     fn search(&mut self, bound: u32, watch: &dyn Watch) -> Option<StopReason> {
         self.last = vec![NONE; self.running.state.threads.len()];
-        let mut nodes = vec![self.node(None, bound)];
+        let mut nodes = vec![self.node(None, bound, None)];
         while let Some(node) = nodes.last_mut() {
             let Some((step, left)) = node.steps.pop() else {
                 nodes.pop();
@@ -117,8 +128,8 @@ impl Search<'_> {
                 }
                 continue;
             };
-            self.take(step);
-            nodes.push(self.node(Some(step.thread), left));
+            let seen = self.take(step);
+            nodes.push(self.node(Some(step.thread), left, Some(seen)));
             let look = |findings: &Findings<'_>| {
                 findings.statistics.steps.is_multiple_of(LOOK_EVERY).then(|| findings.look(0, watch)).flatten()
             };
@@ -130,28 +141,29 @@ impl Search<'_> {
     }
 
     /// What there is to do after a step of this thread, unless it has been done.
-    fn node(&mut self, thread: Option<ThreadId>, left: u32) -> Node {
+    fn node(&mut self, thread: Option<ThreadId>, left: u32, seen: Option<Seen>) -> Node {
         if self.running.path.len() as u64 >= self.findings.options.limits.events_or(dpor::MOST_EVENTS) {
             self.findings.incomplete = Some(StopReason::EventLimit);
             return Node { steps: Vec::new() };
         }
         let mut now = self.last.clone();
         now.sort_unstable();
-        let mut steps = Vec::new();
-        self.machine.steps(&self.running.state, &mut steps);
-        if steps.is_empty() {
-            if self.complete.insert(now) {
-                let running = &self.running;
-                self.findings.ended(self.machine, &running.state, || running.path.clone());
-            }
-            return Node { steps: Vec::new() };
-        }
         now.push(thread.map_or(NONE, |thread| self.last[thread.index()]));
         if self.known.get(&now).is_some_and(|&known| known >= left) {
             return Node { steps: Vec::new() };
         }
+        self.watch(seen);
+        let mut steps = Vec::new();
+        self.machine.steps(&self.running.state, &mut steps);
+        if steps.is_empty() {
+            let running = &self.running;
+            if self.complete.insert(now[..now.len() - 1].to_vec()) {
+                self.findings.ended(self.machine, &running.state, || running.path.clone());
+            }
+        } else {
+            self.findings.judge.look_at(&self.running.state, || self.running.path.clone());
+        }
         self.known.insert(now, left);
-        self.findings.judge.look_at(&self.running.state, || self.running.path.clone());
         Node { steps: self.within_bound(steps, thread, left) }
     }
 
@@ -172,7 +184,18 @@ impl Search<'_> {
         chosen
     }
 
-    fn take(&mut self, step: Step) {
+    /// Shows the last step to the monitor. Nothing new is to be seen where an equal execution has been: there the same step was the last.
+    fn watch(&mut self, seen: Option<Seen>) {
+        let (Some(watcher), Some(seen), Some(undo)) = (&mut self.findings.watcher, seen, self.undone.last_mut()) else {
+            return;
+        };
+        undo.watched = true;
+        let path = || self.running.path.clone();
+        let Seen { event, taken, operation, span } = seen;
+        watcher.numbered_step(event, taken, operation, span, &mut self.findings.judge, path);
+    }
+
+    fn take(&mut self, step: Step) -> Seen {
         self.findings.statistics.steps += 1;
         let (taken, operation) = self.eye.look(&self.running.state, step);
         let done = self.running.take(step, Some(&operation));
@@ -183,17 +206,16 @@ impl Search<'_> {
             let thread = &self.running.state.threads[step.thread.index()];
             self.findings.judge.failed(thread, span, step, failure, path);
         }
-        if let Some(watcher) = &mut self.findings.watcher {
-            watcher.step(&taken, &operation, span, &mut self.findings.judge, path);
-        }
         self.note(&taken, &operation, step);
+        let event = self.last[step.thread.index()];
+        Seen { event, taken, operation, span }
     }
 
     /// Finds the event's number, and notes what it touched.
     fn note(&mut self, taken: &Taken, operation: &Operation, step: Step) {
         let index = step.thread.index();
         let event = self.event(taken, operation, index);
-        let mut undo = Undo { last: self.last.clone(), objects: Vec::new() };
+        let mut undo = Undo { last: self.last.clone(), objects: Vec::new(), watched: false };
         self.last.resize(self.running.state.threads.len(), event);
         self.last[index] = event;
         for access in &taken.footprint.accesses {
@@ -252,7 +274,7 @@ impl Search<'_> {
             self.objects[object] = touched;
         }
         self.running.undo();
-        if let Some(watcher) = &mut self.findings.watcher {
+        if let Some(watcher) = self.findings.watcher.as_mut().filter(|_| undo.watched) {
             watcher.undo();
         }
     }

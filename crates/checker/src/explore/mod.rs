@@ -196,10 +196,6 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
         let why = format!("engine {} does not see where all threads are at the same time", options.engine);
         return findings::Findings::new(&subject, options).report(StopReason::Unsupported(why));
     }
-    if options.monitor.is_some() && options.memory == MemoryModel::Pso && program.frees() {
-        let why = "the monitor does not see that a free can overtake a store under pso".to_string();
-        return findings::Findings::new(&subject, options).report(StopReason::Unsupported(why));
-    }
     let report = match options.monitor {
         Some(_) => monitor::lifted(&subject, options.rules, search(&subject, &monitor::below(options), watch)),
         None => search(&subject, options, watch),

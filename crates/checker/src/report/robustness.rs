@@ -9,7 +9,7 @@ use super::text::{Text, plural, took, why_stopped};
 use super::words::Words;
 use crate::execution::MemoryModel;
 use crate::explore::robustness::{Answer, Fence, Fences, Purpose, Relation, Robustness, Side, Witness};
-use crate::program::{Instr, Program, Span};
+use crate::program::{Instr, Ordering, Program, Span};
 use serde::Serialize;
 
 /// The answer of `robust`.
@@ -63,6 +63,10 @@ pub struct JsonFence {
     pub after: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ordering: Option<&'static str>,
     pub location: JsonLocation,
 }
 
@@ -127,6 +131,8 @@ fn json_fence(program: &Program, fence: Fence) -> JsonFence {
         thread: threads(program, fence.routine),
         after: (fence.side == Side::After).then(|| program.source.excerpt(span)),
         state: state(program, fence).map(str::to_string),
+        store: fence.side.ordering().map(|_| program.source.excerpt(span)),
+        ordering: fence.side.ordering().map(word),
         location: location(program, span),
     }
 }
@@ -135,6 +141,18 @@ fn purpose_name(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Robustness => "robustness",
         Purpose::Correctness => "correctness",
+    }
+}
+
+fn word(ordering: Ordering) -> &'static str {
+    if ordering == Ordering::SeqCst { "seqcst" } else { "release" }
+}
+
+/// How many fences, or changes if some are none.
+fn changes(set: &[Fence]) -> String {
+    match set.iter().all(|fence| fence.side.ordering().is_none()) {
+        true => plural(set.len() as u64, "fence", "fences"),
+        false => plural(set.len() as u64, "change", "changes"),
     }
 }
 
@@ -173,11 +191,15 @@ impl Text<'_> {
         let words = Words { program: self.program, trace: &witness.trace };
         let source = &self.program.source;
         let thread = &witness.trace.threads[witness.attacker.index()].name;
-        let (store, load) = (source.excerpt(witness.store), source.excerpt(witness.load));
-        let what = format!("under {} thread {thread} can do `{load}` before `{store}`", self.memory);
+        let (store, ahead) = (source.excerpt(witness.store), source.excerpt(witness.ahead));
+        let mut shown = vec![(witness.store, "this store waits".to_string())];
+        let what = if witness.store == witness.ahead {
+            format!("under {} the block can be freed while thread {thread}'s `{store}` is on its way", self.memory)
+        } else {
+            shown.push((witness.ahead, "while this goes ahead".to_string()));
+            format!("under {} thread {thread} can do `{ahead}` before `{store}`", self.memory)
+        };
         let mut text = self.headline(Tone::Bad, "not robust", &what);
-        let shown =
-            [(witness.store, "this store waits".to_string()), (witness.load, "while this goes ahead".to_string())];
         text += &(places(source, &shown, self.style) + "\n\n");
         let cycle: Vec<usize> = witness.cycle.iter().map(|&(at, _)| at).collect();
         text += &table(&Story::of(self.program, &witness.trace), &cycle, self.style);
@@ -202,20 +224,26 @@ impl Text<'_> {
         };
         let mut text = match (&found.sets[..], &found.stop) {
             ([], _) => {
-                let what = format!("something is wrong without any delay ({took})");
+                let why = match purpose {
+                    Purpose::Robustness => {
+                        "a block can be freed while a store to it is on its way; a seqcst store helps"
+                    }
+                    Purpose::Correctness => "something is wrong without any delay",
+                };
+                let what = format!("{why} ({took})");
                 self.headline(Tone::Bad, "no fences help", &what)
             }
             ([set, ..], None) if set.is_empty() => {
                 self.headline(Tone::Good, "no fences needed", &format!("{aim} ({took})"))
             }
             ([set, ..], None) => {
-                let number = plural(set.len() as u64, "fence", "fences");
+                let number = changes(set);
                 let what = format!("so that {aim}; fewer do not do ({took})");
                 self.headline(Tone::Good, &number, &what)
             }
             ([.., set], Some(stop)) => {
                 let (why, _) = why_stopped(stop, &Statistics::default(), self.rules);
-                let number = plural(set.len() as u64, "fence", "fences");
+                let number = changes(set);
                 self.headline(
                     Tone::Unsure,
                     "inconclusive",
@@ -238,9 +266,10 @@ impl Text<'_> {
         for &fence in set {
             let span = self.program.routines[fence.routine].spans[fence.pc as usize];
             let at = source.line_column(span.start);
-            let place = match state(self.program, fence) {
-                Some(state) => format!("in state {state}"),
-                None => format!("after `{}`", source.excerpt(span)),
+            let place = match (state(self.program, fence), fence.side.ordering()) {
+                (Some(state), _) => format!("in state {state}"),
+                (None, Some(ordering)) => format!("`{}` as a {} store", source.excerpt(span), word(ordering)),
+                (None, None) => format!("after `{}`", source.excerpt(span)),
             };
             let threads = threads(self.program, fence.routine);
             text += &format!("  {}:{}:{}: thread {threads}: {place}\n", source.name, at.line, at.column);
@@ -284,9 +313,10 @@ pub fn fences_diff(program: &Program, set: &[Fence]) -> Option<String> {
 fn edits(program: &Program, set: &[Fence]) -> Option<Vec<(Span, String)>> {
     let mut edits = Vec::new();
     for &fence in set {
-        match state(program, fence) {
-            Some(name) => fence_state(program, fence, name, &mut edits),
-            None => edits.push(fence_after(program, fence)?),
+        match (state(program, fence), fence.side.ordering()) {
+            (Some(name), _) => fence_state(program, fence, name, &mut edits),
+            (None, Some(ordering)) => edits.push(stronger(program, fence, ordering)?),
+            (None, None) => edits.push(fence_after(program, fence)?),
         }
     }
     edits.sort_by_key(|(span, _)| (span.start, span.end));
@@ -306,6 +336,33 @@ fn fence_after(program: &Program, fence: Fence) -> Option<(Span, String)> {
         program.source.text[..semicolon + 1].ends_with(';') && rest[..semicolon - span.end as usize].trim().is_empty();
     let at = if has_own { semicolon + 1 } else { span.end as usize };
     Some((Span::new(at, at), " fence;".to_string()))
+}
+
+/// `x = 1;` becomes `x.store(1, release);`.
+fn stronger(program: &Program, fence: Fence, ordering: Ordering) -> Option<(Span, String)> {
+    if program.source.name.ends_with(".litmus") {
+        return None;
+    }
+    let span = program.routines[fence.routine].spans[fence.pc as usize];
+    let text = program.source.text.get(span.start as usize..span.end as usize)?;
+    let (statement, end) = text.strip_suffix(';').map_or((text, ""), |statement| (statement, ";"));
+    let ordering = word(ordering);
+    let new = match statement.strip_suffix(')').filter(|call| call.contains(".store(")) {
+        Some(call) => {
+            let is_ordering = |text: &str| ["relaxed", "release", "seqcst"].contains(&text.trim());
+            let value = call.rsplit_once(',').filter(|(_, last)| is_ordering(last)).map_or(call, |(value, _)| value);
+            format!("{value}, {ordering})")
+        }
+        None => {
+            let (left, value) = statement.split_once('=').map(|(left, value)| (left.trim(), value.trim()))?;
+            let place = left.trim_end_matches(|c: char| "+-*/%&|^<>".contains(c));
+            match left[place.len()..].trim() {
+                "" => format!("{place}.store({value}, {ordering})"),
+                operator => format!("{0}.store({0} {operator} ({value}), {ordering})", place.trim()),
+            }
+        }
+    };
+    Some((span, new + end))
 }
 
 /// The state's first transition becomes a fence to a new state, from which its transitions leave.

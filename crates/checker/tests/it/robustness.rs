@@ -7,7 +7,7 @@ use unthread_checker::execution::{Interpreter, IrThread, Machine, MemoryModel, O
 use unthread_checker::explore::robustness::{
     Answer, FenceOptions, Purpose, fenced, fences, happens_before_cycle, robust,
 };
-use unthread_checker::explore::{Engine, Limits, Options, Unwatched, check};
+use unthread_checker::explore::{Coverage, Engine, Limits, Options, Unwatched, check};
 use unthread_checker::frontend::{trencher, ut};
 use unthread_checker::program::{Loc, LockMode, Program, Source};
 use unthread_checker::report::{FinalState, Report, StopReason, Verdict, ViolationKind};
@@ -85,12 +85,21 @@ impl Execution {
         if let Action::Flush(at) = step.action {
             let (event, loc) = self.waiting[index].remove(at as usize);
             self.changes(cell(loc)).push(event);
+            // Whether its block had been freed when it arrived.
+            let freed = loc.block().and_then(|block| self.changes(heap(block)).last().copied());
+            self.look.events[index][event.1 as usize].1.extend(freed);
             return;
         }
         let event = (index as u16, self.look.events[index].len() as u32);
         let operation = performed.operation.clone().expect("it is no flush");
         let mut sources = Vec::new();
+        if let Operation::Free { block } = operation {
+            sources.extend(self.changes(heap(block)).last().copied());
+            self.changes(heap(block)).push(event);
+        }
         if let Some(loc) = operation.loc() {
+            let freed = loc.block().and_then(|block| self.changes(heap(block)).last().copied());
+            sources.extend(freed);
             if !matches!(operation, Operation::Write { .. }) {
                 let own =
                     self.waiting[index].iter().rev().find(|(_, waiting)| *waiting == loc).map(|(event, _)| *event);
@@ -127,6 +136,10 @@ fn cell(loc: Loc) -> (u8, u64) {
     (0, loc.pointer() as u64)
 }
 
+fn heap(block: Loc) -> (u8, u64) {
+    (3, block.pointer() as u64)
+}
+
 /// Locks and condition variables that an operation touches: alone, shared, or only looking.
 fn objects(operation: &Operation, result: i64) -> Vec<((u8, u64), Option<bool>)> {
     let lock = |lock: u32, mode: LockMode| ((1, u64::from(lock)), Some(mode == LockMode::Exclusive));
@@ -150,10 +163,10 @@ fn is_robust(program: &Program, memory: MemoryModel) -> Option<bool> {
     Some(weak.is_subset(&sc))
 }
 
-fn robustness_is_as_defined(sketch: &Sketch) -> Result<(), String> {
+fn robustness_is_as_defined(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
     let program = sketch.program();
-    let Some(expected) = is_robust(&program, MemoryModel::Tso) else { return Ok(()) };
-    match robust(&program, &NO_LIMITS, &Unwatched).answer {
+    let Some(expected) = is_robust(&program, memory) else { return Ok(()) };
+    match robust(&program, memory, &NO_LIMITS, &Unwatched).answer {
         Answer::Robust if expected => Ok(()),
         Answer::NotRobust(witness) if !expected => match happens_before_cycle(&witness.trace) {
             Some(_) => Ok(()),
@@ -164,14 +177,20 @@ fn robustness_is_as_defined(sketch: &Sketch) -> Result<(), String> {
     }
 }
 
+fn robustness_against_both_is_as_defined(features: Features) {
+    for_all(sketches(features), cases(2_000), |sketch| {
+        [MemoryModel::Tso, MemoryModel::Pso].into_iter().try_for_each(|memory| robustness_is_as_defined(sketch, memory))
+    });
+}
+
 #[test]
 fn robustness_of_straight_line_code_is_as_defined() {
-    for_all(sketches(Features::MEMORY), cases(2_000), robustness_is_as_defined);
+    robustness_against_both_is_as_defined(Features::MEMORY);
 }
 
 #[test]
 fn robustness_of_generated_programs_is_as_defined() {
-    for_all(sketches(Features { pointers: false, ..Features::ALL }), cases(2_000), robustness_is_as_defined);
+    robustness_against_both_is_as_defined(Features::ALL);
 }
 
 /// What two engines must agree on.
@@ -215,23 +234,72 @@ fn lazy_finds_what_exhaustive_finds_on_memory_alone() {
     for_all(sketches(Features::MEMORY), cases(2_000), |sketch| lazy_agrees(sketch, MemoryModel::Tso));
 }
 
+#[test]
+fn lazy_says_the_same_with_any_number_of_workers() {
+    let features = Features { control: true, faults: true, ..Features::MEMORY };
+    for_all(sketches(features), cases(300), |sketch| {
+        let program = sketch.program();
+        let verdict = |jobs: usize| {
+            let options = Options { engine: Engine::Lazy, jobs, ..Options::new(MemoryModel::Tso) };
+            check(&program, &options, &Unwatched).verdict()
+        };
+        let alone = verdict(1);
+        match [2, 4].into_iter().find(|&jobs| verdict(jobs) != alone) {
+            Some(jobs) => Err(format!("{jobs} workers do not say {alone:?}")),
+            None => Ok(()),
+        }
+    });
+}
+
+/// What the cumulative engine's graph holds of a program: combinations of histories and final states.
+fn graph(program: &Program, memory: MemoryModel) -> Option<(Option<u64>, Vec<FinalState>)> {
+    let coverage = Coverage::States;
+    let options = Options { engine: Engine::Cumulative, coverage, all_violations: true, ..Options::new(memory) };
+    let report = check(program, &options, &Unwatched);
+    (report.stop == StopReason::Exhausted).then(|| (report.statistics.histories, report.final_states))
+}
+
+/// A graph knows values and not who wrote them, so it can miss a difference but never make one up.
+#[test]
+fn what_is_robust_has_the_same_graph_in_the_cumulative_engine() {
+    let differ = std::sync::atomic::AtomicU32::new(0);
+    for_all(sketches(Features { control: true, ..Features::MEMORY }), cases(500), |sketch| {
+        let program = sketch.program();
+        for memory in [MemoryModel::Tso, MemoryModel::Pso] {
+            let (Some(sc), Some(weak)) = (graph(&program, MemoryModel::Sc), graph(&program, memory)) else {
+                return Ok(());
+            };
+            let answer = robust(&program, memory, &NO_LIMITS, &Unwatched).answer;
+            if sc != weak {
+                differ.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                if !matches!(answer, Answer::NotRobust(_)) {
+                    return Err(format!("{memory}: {sc:?} is not {weak:?}, but the answer is {answer:?}"));
+                }
+            }
+        }
+        Ok(())
+    });
+    assert!(differ.into_inner() > 0, "no program differs: nothing was compared");
+}
+
 /// Whether a set of fences does what it is for, by exhaustive search.
-fn suffices(program: &Program, purpose: Purpose) -> Option<bool> {
+fn suffices(program: &Program, memory: MemoryModel, purpose: Purpose) -> Option<bool> {
     match purpose {
-        Purpose::Robustness => is_robust(program, MemoryModel::Tso),
+        Purpose::Robustness => is_robust(program, memory),
         Purpose::Correctness => {
-            let report = check(program, &Options::new(MemoryModel::Tso), &Unwatched);
+            let report = check(program, &Options::new(memory), &Unwatched);
             (report.verdict() != Verdict::Inconclusive).then_some(report.verdict() == Verdict::Verified)
         }
     }
 }
 
-fn fences_are_minimal(sketch: &Sketch, purpose: Purpose) -> Result<(), String> {
+fn fences_are_minimal(sketch: &Sketch, memory: MemoryModel, purpose: Purpose, orderings: bool) -> Result<(), String> {
     let program = sketch.program();
-    if suffices(&program, purpose).is_none() {
+    if suffices(&program, memory, purpose).is_none() {
         return Ok(());
     }
-    let options = FenceOptions { memory: MemoryModel::Tso, purpose, all: true, limits: NO_LIMITS };
+    // With orderings there are many sets: the cheapest will do.
+    let options = FenceOptions { memory, purpose, all: !orderings, orderings, limits: NO_LIMITS };
     let found = fences(&program, &options, &Unwatched);
     if !found.verified {
         return Err(format!("stopped: {:?}", found.stop));
@@ -242,13 +310,13 @@ fn fences_are_minimal(sketch: &Sketch, purpose: Purpose) -> Result<(), String> {
         return if is_wrong_anyway { Ok(()) } else { Err("no fences help".to_string()) };
     }
     for set in &found.sets {
-        if suffices(&fenced(&program, set), purpose) == Some(false) {
+        if suffices(&fenced(&program, set), memory, purpose) == Some(false) {
             return Err(format!("{set:?} is not enough"));
         }
         for left_out in 0..set.len() {
             let mut smaller = set.clone();
             smaller.remove(left_out);
-            if suffices(&fenced(&program, &smaller), purpose) == Some(true) {
+            if suffices(&fenced(&program, &smaller), memory, purpose) == Some(true) {
                 return Err(format!("{set:?} is more than {smaller:?}, which is enough"));
             }
         }
@@ -256,19 +324,65 @@ fn fences_are_minimal(sketch: &Sketch, purpose: Purpose) -> Result<(), String> {
     Ok(())
 }
 
+fn fences_are_minimal_under_both(features: Features, purpose: Purpose, orderings: bool) {
+    for_all(sketches(features), cases(1_000), |sketch| {
+        let mut both = [MemoryModel::Tso, MemoryModel::Pso].into_iter();
+        both.try_for_each(|memory| fences_are_minimal(sketch, memory, purpose, orderings))
+    });
+}
+
 #[test]
 fn fences_that_make_programs_robust_are_enough_and_minimal() {
     let features = Features { control: true, ..Features::MEMORY };
-    for_all(sketches(features), cases(2_000), |sketch| fences_are_minimal(sketch, Purpose::Robustness));
+    fences_are_minimal_under_both(features, Purpose::Robustness, false);
+}
+
+#[test]
+fn stronger_orderings_that_make_programs_robust_are_enough_and_minimal() {
+    fences_are_minimal_under_both(Features::MEMORY, Purpose::Robustness, true);
 }
 
 #[test]
 fn fences_that_make_assertions_hold_are_enough_and_minimal() {
     let features = Features { control: true, faults: true, questions: true, ..Features::MEMORY };
-    for_all(sketches(features), cases(2_000), |sketch| fences_are_minimal(sketch, Purpose::Correctness));
+    fences_are_minimal_under_both(features, Purpose::Correctness, false);
+    fences_are_minimal_under_both(features, Purpose::Correctness, true);
 }
 
 // Small programs.
+
+/// Whether a program is robust against TSO and against PSO.
+fn answers(text: &str) -> [bool; 2] {
+    let program = program(text);
+    [MemoryModel::Tso, MemoryModel::Pso].map(|memory| {
+        let found = matches!(robust(&program, memory, &NO_LIMITS, &Unwatched).answer, Answer::Robust);
+        assert_eq!(is_robust(&program, memory), Some(found), "{memory}: {text}");
+        found
+    })
+}
+
+#[test]
+fn stores_that_overtake_stores_matter_under_pso_alone() {
+    let messages = |publish: &str| {
+        answers(&format!("shared x, y; thread a {{ x = 1; {publish} }} thread b {{ let r = y; let s = x; }}"))
+    };
+    assert_eq!(messages("y = 1;"), [true, false]);
+    assert_eq!(messages("y.store(1, release);"), [true, true]);
+    assert_eq!(messages("fence(release); y = 1;"), [true, true]);
+    // What comes after a release may not overtake what comes before it.
+    assert_eq!(messages("let z = 0; y.store(z, release); y = 1;"), [true, true]);
+    assert_eq!(answers("shared x, y; thread a { x = 1; y = 2; } thread b { y = 1; x = 2; }"), [true, false]);
+    assert_eq!(answers("shared x, y; thread a { x = 1; let r = y; } thread b { y = 1; let r = x; }"), [false, false]);
+}
+
+#[test]
+fn a_block_that_is_freed_while_a_store_to_it_waits_is_a_difference() {
+    let text = "struct Node { value } shared flag; shared ptr = null;\n\
+                thread u { let p = new Node; ptr = p; fence; p.value = 2; FENCE let r = flag; }\n\
+                thread t { let p = ptr; flag = 1; fence; if p != null { free(p); } }";
+    assert_eq!(answers(&text.replace("FENCE", "")), [false, false]);
+    assert_eq!(answers(&text.replace("p.value = 2; FENCE", "p.value.store(2, seqcst);")), [true, true]);
+}
 
 #[test]
 fn a_goal_that_only_delays_reach_is_found_and_others_are_not() {
@@ -296,7 +410,7 @@ fn robust_programs_with_loops_without_bounds_are_verified() {
     let text = "shared x, y; thread a { loop { x = 1; fence; if y == 2 { break; } x = 0; fence; } }\n\
                 thread b { loop { y = choose(0..3); fence; if x == 1 { break; } } y = 2; }";
     let program = program(text);
-    assert!(matches!(robust(&program, &NO_LIMITS, &Unwatched).answer, Answer::Robust));
+    assert!(matches!(robust(&program, MemoryModel::Tso, &NO_LIMITS, &Unwatched).answer, Answer::Robust));
     let found = check(&program, &Options { engine: Engine::Lazy, ..Options::new(MemoryModel::Tso) }, &Unwatched);
     let exhaustive = check(&program, &Options::new(MemoryModel::Sc), &Unwatched);
     assert_eq!(found.violations.is_empty(), exhaustive.violations.is_empty());
@@ -321,12 +435,12 @@ fn published_automata_are_as_robust_as_published_and_need_no_more_fences() {
         return crate::tell_skipped("there are no published automata in ../shared/trencher");
     };
     for (name, program, is_robust, n_fences) in rows {
-        let found = robust(&program, &NO_LIMITS, &Unwatched);
+        let found = robust(&program, MemoryModel::Tso, &NO_LIMITS, &Unwatched);
         let robust = matches!(found.answer, Answer::Robust);
         assert!(!matches!(found.answer, Answer::Unknown(_)), "{name}: {found:?}");
         assert!(is_robust == "crash" || robust == (is_robust == "yes"), "{name}: {robust}");
-        let options =
-            FenceOptions { memory: MemoryModel::Tso, purpose: Purpose::Robustness, all: false, limits: NO_LIMITS };
+        let (memory, purpose) = (MemoryModel::Tso, Purpose::Robustness);
+        let options = FenceOptions { memory, purpose, all: false, orderings: false, limits: NO_LIMITS };
         let found = fences(&program, &options, &Unwatched);
         assert!(found.verified, "{name}: {:?}", found.stop);
         let n_found = found.sets[0].len();

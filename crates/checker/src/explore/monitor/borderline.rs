@@ -13,7 +13,7 @@
 //! SC has an event that comes last in its thread and that nobody reads, without which it is SC: a load, or a store, or a read-modify-write, which some
 //! store that happens before it has come after in memory. So those are asked for too: can this store have arrived before one that happens before it? Nothing
 //! may come between a read-modify-write and what it reads. Locks and the like never are that event: they act in
-//! one order that everything agrees with.
+//! one order that everything agrees with. A free could be, but only of a block that a store may still be on its way to; that is asked by itself.
 
 use super::super::footprint::{Mode, Object};
 use super::super::gate::Gate;
@@ -50,19 +50,43 @@ impl Borderline {
     /// Adds the next event of the execution. Says how it could have gone otherwise, if the execution before it is borderline.
     pub(super) fn add(&mut self, taken: &Taken, operation: &Operation) -> Option<Positions> {
         let thread = self.thread(taken.thread);
-        let child = taken.forks.map(|key| self.thread(key));
-        for access in &taken.footprint.accesses {
-            if self.writes.len() <= access.object as usize {
-                self.writes.resize_with(access.object as usize + 1, Vec::new);
-            }
-        }
+        self.make_room(taken);
         let otherwise = self.otherwise(taken, operation, thread);
+        self.enter(taken, operation);
+        otherwise
+    }
+
+    /// Adds the next event of the execution.
+    pub(super) fn enter(&mut self, taken: &Taken, operation: &Operation) {
+        let thread = self.thread(taken.thread);
+        let child = taken.forks.map(|key| self.thread(key));
+        self.make_room(taken);
         let id = self.clocks.len() as EventId;
         self.clocks.add(thread, child, taken, operation);
         for access in taken.footprint.accesses.iter().filter(|access| access.mode == Mode::Write) {
             self.writes[access.object as usize].push(id);
         }
-        otherwise
+    }
+
+    fn make_room(&mut self, taken: &Taken) {
+        for access in &taken.footprint.accesses {
+            if self.writes.len() <= access.object as usize {
+                self.writes.resize_with(access.object as usize + 1, Vec::new);
+            }
+        }
+    }
+
+    /// Whether the next event frees a block while a store of another thread to it may not have arrived.
+    pub(super) fn frees_too_early(&mut self, taken: &Taken, operation: &Operation) -> bool {
+        if !matches!(operation, Operation::Free { .. }) {
+            return false;
+        }
+        let thread = self.thread(taken.thread);
+        let mut touches = taken.footprint.accesses.iter().flat_map(|access| self.clocks.touches_since(access.object));
+        touches.any(|touch| {
+            let event = self.clocks.event(touch);
+            event.is_store && event.thread != thread && !self.clocks.is_weakly_before_next(touch, thread, After::Stores)
+        })
     }
 
     /// Takes the last event back.
@@ -89,17 +113,28 @@ impl Borderline {
         &self.writes[object as usize]
     }
 
+    /// What of its own thread an event comes after, if it is one of those that could go otherwise.
+    fn after(&self, taken: &Taken, operation: &Operation) -> Option<After> {
+        let stores_overtake = self.memory == MemoryModel::Pso;
+        match operation {
+            _ if taken.footprint.accesses.is_empty() => None,
+            Operation::Rmw { .. } | Operation::Write { .. } if !stores_overtake => None,
+            Operation::Rmw { .. } | Operation::Cas { .. } => Some(After::Stores),
+            Operation::Write { .. } if taken.drains || taken.barrier => Some(After::Stores),
+            Operation::Write { .. } => Some(After::Held),
+            _ if taken.drains => None,
+            _ => Some(After::Loads),
+        }
+    }
+
+    /// Whether there is anything to ask about an event.
+    pub(super) fn asks(&self, taken: &Taken, operation: &Operation) -> bool {
+        matches!(operation, Operation::Free { .. }) || self.after(taken, operation).is_some()
+    }
+
     /// How the event could go otherwise, so that it makes a trace that the memory model has and SC does not.
     fn otherwise(&self, taken: &Taken, operation: &Operation, thread: u16) -> Option<Positions> {
-        let stores_overtake = self.memory == MemoryModel::Pso;
-        let after = match operation {
-            Operation::Rmw { .. } | Operation::Write { .. } if !stores_overtake => return None,
-            Operation::Rmw { .. } | Operation::Cas { .. } => After::Stores,
-            Operation::Write { .. } if taken.drains || taken.barrier => After::Stores,
-            Operation::Write { .. } => After::Held,
-            _ if taken.drains => return None,
-            _ => After::Loads,
-        };
+        let after = self.after(taken, operation)?;
         let accesses = &taken.footprint.accesses;
         if let [access] = accesses[..] {
             // The common case: if any write that is missed happens before the event, then the first does.
@@ -107,8 +142,6 @@ impl Borderline {
             if !missed.is_some_and(|&missed| self.clocks.is_before_next(missed, thread)) {
                 return None;
             }
-        } else if accesses.is_empty() {
-            return None;
         }
         let choices: SmallVec<[Choice; 2]> = accesses
             .iter()

@@ -18,8 +18,11 @@ use std::ops::Range;
 /// An event by its place in the execution.
 pub(super) type EventId = u32;
 
-/// Clocks are multiples of this long: so many positions are joined at a time.
-const LANES: usize = 4;
+/// So many positions are joined at a time.
+const WIDTH: usize = 4;
+
+/// A part of a clock.
+type Lane = [u32; WIDTH];
 
 /// No event.
 const NONE: EventId = u32::MAX;
@@ -27,11 +30,11 @@ const NONE: EventId = u32::MAX;
 /// The events of an execution so far, each with two clocks: SC's, and that of another memory model.
 pub(super) struct Clocks {
     memory: MemoryModel,
-    /// Positions of SC's clocks, and of both.
+    /// Lanes of SC's clocks, and of both.
     n_full: usize,
     n_all: usize,
     /// The clocks of all events, one after the other.
-    rows: Vec<u32>,
+    rows: Vec<Lane>,
     events: Vec<Event>,
     /// What the events touched, one after the other.
     links: Vec<Link>,
@@ -104,8 +107,8 @@ impl Clocks {
     pub(super) fn new(memory: MemoryModel) -> Clocks {
         Clocks {
             memory,
-            n_full: LANES,
-            n_all: 2 * LANES,
+            n_full: 1,
+            n_all: 2,
             rows: Vec::new(),
             events: Vec::new(),
             links: Vec::new(),
@@ -125,11 +128,11 @@ impl Clocks {
     }
 
     fn full(&self, id: EventId, position: u16) -> u32 {
-        self.rows[id as usize * self.n_all + position as usize]
+        self.rows[id as usize * self.n_all + position as usize / WIDTH][position as usize % WIDTH]
     }
 
     fn weak(&self, id: EventId, group: u16) -> u32 {
-        self.rows[id as usize * self.n_all + self.n_full + group as usize]
+        self.rows[id as usize * self.n_all + self.n_full + group as usize / WIDTH][group as usize % WIDTH]
     }
 
     /// Whether one event is before another, or the same, under SC.
@@ -204,43 +207,46 @@ impl Clocks {
     }
 
     fn make_room(&mut self, thread: u16, taken: &Taken) {
-        let n_threads = (thread as usize + 1).max(self.threads.len());
-        self.threads.resize(n_threads, Thread::NEW);
-        let n_objects = taken.footprint.accesses.iter().map(|access| access.object as usize + 1).max().unwrap_or(0);
-        if self.objects.len() < n_objects {
-            self.objects.resize(n_objects, Touched { write: NONE, since: NONE, shared: false });
-            self.groups.resize(n_objects, SmallVec::new());
+        if self.threads.len() <= thread as usize {
+            self.threads.resize(thread as usize + 1, Thread::NEW);
+        }
+        for access in &taken.footprint.accesses {
+            if self.objects.len() <= access.object as usize {
+                let nobody = Touched { write: NONE, since: NONE, shared: false };
+                self.objects.resize(access.object as usize + 1, nobody);
+                self.groups.resize(access.object as usize + 1, SmallVec::new());
+            }
         }
         let n_weak = match self.memory {
             MemoryModel::Pso => self.n_groups as usize + 1,
-            _ => n_threads,
+            _ => self.threads.len(),
         };
-        if n_threads > self.n_full || n_weak > self.n_all - self.n_full {
-            self.widen((2 * n_threads).next_multiple_of(LANES), (2 * n_weak).next_multiple_of(LANES));
+        if self.threads.len() > WIDTH * self.n_full || n_weak > WIDTH * (self.n_all - self.n_full) {
+            self.widen((2 * self.threads.len()).div_ceil(WIDTH), (2 * n_weak).div_ceil(WIDTH));
         }
     }
 
     /// Makes all clocks longer.
+    #[cold]
     fn widen(&mut self, n_full: usize, n_weak: usize) {
         let (n_full, n_weak) = (n_full.max(self.n_full), n_weak.max(self.n_all - self.n_full));
         let mut rows = Vec::with_capacity(self.events.len() * (n_full + n_weak));
         for row in self.rows.chunks(self.n_all) {
             let (full, weak) = row.split_at(self.n_full);
             rows.extend_from_slice(full);
-            rows.resize(rows.len() + n_full - full.len(), 0);
+            rows.resize(rows.len() + n_full - full.len(), Lane::default());
             rows.extend_from_slice(weak);
-            rows.resize(rows.len() + n_weak - weak.len(), 0);
+            rows.resize(rows.len() + n_weak - weak.len(), Lane::default());
         }
         (self.rows, self.n_full, self.n_all) = (rows, n_full, n_full + n_weak);
     }
 
     /// Begins a row with a part of another event's.
+    #[inline]
     fn copy_or_zero(&mut self, earlier: EventId, part: Range<usize>) {
-        if earlier == NONE {
-            self.rows.resize(self.rows.len() + part.len(), 0);
-        } else {
-            let row = earlier as usize * self.n_all;
-            self.rows.extend_from_within(row + part.start..row + part.end);
+        for lane in part {
+            let lane = if earlier == NONE { Lane::default() } else { self.rows[earlier as usize * self.n_all + lane] };
+            self.rows.push(lane);
         }
     }
 
@@ -248,11 +254,11 @@ impl Clocks {
     #[inline]
     fn join(&mut self, earlier: EventId, part: Range<usize>) {
         let new = self.rows.len() - self.n_all;
-        let (known, new) = self.rows.split_at_mut(new);
-        let earlier = &known[earlier as usize * self.n_all..][part.clone()];
-        for (counts, more) in new[part].chunks_exact_mut(LANES).zip(earlier.chunks_exact(LANES)) {
-            for lane in 0..LANES {
-                counts[lane] = counts[lane].max(more[lane]);
+        for lane in part {
+            let more = self.rows[earlier as usize * self.n_all + lane];
+            let counts = &mut self.rows[new + lane];
+            for at in 0..WIDTH {
+                counts[at] = counts[at].max(more[at]);
             }
         }
     }
@@ -299,6 +305,17 @@ impl Clocks {
         }
     }
 
+    /// Who has touched an object since it was last written, last first.
+    pub(super) fn touches_since(&self, object: Object) -> impl Iterator<Item = EventId> + '_ {
+        let mut next = self.objects.get(object as usize).map_or(NONE, |touched| touched.since);
+        std::iter::from_fn(move || {
+            let event = (next != NONE).then_some(next)?;
+            let link = self.touched_by(event).iter().find(|link| link.object == object);
+            next = link.map_or(NONE, |link| link.previous.since);
+            Some(event)
+        })
+    }
+
     fn touched_by(&self, id: EventId) -> &[Link] {
         let end = self.events.get(id as usize + 1).map_or(self.links.len(), |next| next.links as usize);
         &self.links[self.event(id).links as usize..end]
@@ -307,11 +324,11 @@ impl Clocks {
     /// Counts the event, if it writes also for the other memory model, and gives its group there.
     fn count(&mut self, id: EventId, thread: u16, taken: &Taken) -> u16 {
         let row = id as usize * self.n_all;
-        self.rows[row + thread as usize] += 1;
+        self.rows[row + thread as usize / WIDTH][thread as usize % WIDTH] += 1;
         let written = taken.footprint.accesses.iter().find(|access| access.mode == Mode::Write);
         let Some(written) = written else { return 0 };
         let group = self.group(thread, written.object);
-        self.rows[row + self.n_full + group as usize] += 1;
+        self.rows[row + self.n_full + group as usize / WIDTH][group as usize % WIDTH] += 1;
         group
     }
 
@@ -364,7 +381,8 @@ impl Clocks {
         self.rows.truncate(self.events.len() * self.n_all);
         self.threads[event.thread as usize] = event.before;
         self.threads.truncate(event.n_threads as usize);
-        for link in self.links.drain(event.links as usize..) {
+        while self.links.len() > event.links as usize {
+            let Some(link) = self.links.pop() else { return };
             self.objects[link.object as usize] = link.previous;
             if link.mode == Mode::Write {
                 wrote(link.object);

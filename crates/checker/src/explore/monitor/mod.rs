@@ -44,10 +44,16 @@ pub(super) struct Watcher<'a, S> {
     eye: Eye<'a, S>,
     /// After how many steps the present execution was borderline.
     flags: Vec<usize>,
+    /// Whether an execution that ends with this event is borderline, by its number, for engines that number events.
+    answers: Vec<Option<bool>>,
+    /// The last steps, all of them numbered events with known answers. They have no clocks yet.
+    pending: Vec<(Taken, Operation)>,
     /// Steps that have been reported, by place, and the object that they miss a write of.
     known: FxHashSet<(u64, Span, u32)>,
     /// What went wrong where a witness was made.
     failed: Option<String>,
+    /// A block was freed that a store could still be on its way to.
+    frees_too_early: bool,
 }
 
 impl<'a, S: Describe> Watcher<'a, S> {
@@ -59,8 +65,11 @@ impl<'a, S: Describe> Watcher<'a, S> {
             borderline: Borderline::new(memory, subject.initial_cells()),
             eye: Eye::new(subject),
             flags: Vec::new(),
+            answers: Vec::new(),
+            pending: Vec::new(),
             known: FxHashSet::default(),
             failed: None,
+            frees_too_early: false,
         }
     }
 
@@ -73,6 +82,7 @@ impl<'a, S: Describe> Watcher<'a, S> {
         judge: &mut Judge<'_, S>,
         path: impl Fn() -> Vec<Step>,
     ) {
+        self.frees_too_early |= self.borderline.frees_too_early(taken, operation);
         let Some(positions) = self.borderline.add(taken, operation) else { return };
         self.flags.push(self.borderline.len());
         let object = positions.first().map_or(0, |position| position.0);
@@ -86,6 +96,41 @@ impl<'a, S: Describe> Watcher<'a, S> {
         }
     }
 
+    /// As `step`, of an event with a number. Events with the same number have the same past; that decides the answer, because all
+    /// writes that a load could have missed are in its past. So each number is asked about once, and clocks are kept up only as far as that takes.
+    pub(super) fn numbered_step(
+        &mut self,
+        number: u32,
+        taken: Taken,
+        operation: Operation,
+        span: Span,
+        judge: &mut Judge<'_, S>,
+        path: impl Fn() -> Vec<Step>,
+    ) {
+        if self.answers.len() <= number as usize {
+            self.answers.resize(number as usize + 1, None);
+        }
+        let answer = &mut self.answers[number as usize];
+        if !self.borderline.asks(&taken, &operation) {
+            *answer = Some(false);
+        }
+        if let Some(is_borderline) = *answer {
+            self.pending.push((taken, operation));
+            self.flags.extend(is_borderline.then(|| self.len()));
+            return;
+        }
+        for (taken, operation) in self.pending.drain(..) {
+            self.borderline.enter(&taken, &operation);
+        }
+        let n_flags = self.flags.len();
+        self.step(&taken, &operation, span, judge, path);
+        self.answers[number as usize] = Some(self.flags.len() > n_flags);
+    }
+
+    fn len(&self) -> usize {
+        self.borderline.len() + self.pending.len()
+    }
+
     /// What a step will touch, for engines that do not know.
     pub(super) fn look(&mut self, state: &State<S::Thread>, step: Step) -> (Taken, Operation) {
         self.eye.look(state, step)
@@ -93,15 +138,17 @@ impl<'a, S: Describe> Watcher<'a, S> {
 
     /// The last step was taken back.
     pub(super) fn undo(&mut self) {
-        if self.flags.last() == Some(&self.borderline.len()) {
+        if self.flags.last() == Some(&self.len()) {
             self.flags.pop();
         }
-        self.borderline.undo();
+        if self.pending.pop().is_none() {
+            self.borderline.undo();
+        }
     }
 
     /// A new execution begins.
     pub(super) fn restart(&mut self) {
-        while self.borderline.len() > 0 {
+        while self.len() > 0 {
             self.undo();
         }
     }
@@ -109,6 +156,13 @@ impl<'a, S: Describe> Watcher<'a, S> {
     /// Whether the present execution is borderline.
     pub(super) fn is_borderline(&self) -> bool {
         !self.flags.is_empty()
+    }
+
+    /// Why this monitor cannot go on, if so: executions in which a store's block is freed before it arrives are none that it could show.
+    pub(super) fn refused(&self) -> Option<&'static str> {
+        self.frees_too_early.then_some(
+            "a block can be freed while a store to it is still on its way, which this monitor does not follow",
+        )
     }
 
     /// Why what was seen cannot be right, if so.

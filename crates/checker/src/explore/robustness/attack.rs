@@ -1,16 +1,27 @@
-//! Attacks: how one thread that delays its stores shows that TSO is not SC.
+//! Attacks: how one thread that delays its stores shows that TSO or PSO is not SC.
 //!
 //! If a program has a TSO computation that no SC computation looks like, it has one of this shape (Bouajjani, Derevenetc and
 //! Meyer): all threads take turns until one of them, the *attacker*, hides a store. It goes on, hiding every store, up to a
 //! load from memory, and then stops. From there on others run, but only steps that happen after that load: the thread has
-//! already taken part (program order), or the step conflicts with one that has. If one of them touches the cell of
-//! the first hidden store, the stores can be let go, and the load happens before the store that it comes after.
+//! already taken part (program order), or the step conflicts with one that has. If one of them conflicts with the
+//! first hidden store, the stores can be let go, and the load happens before the store that it comes after.
 //!
 //! So nobody sees what is hidden, of the hidden stores only the last to each cell matters, and after the load only who takes
 //! part and what was touched. This keeps the search finite where data is, however long a thread hides its stores.
+//!
+//! *PSO.* The same shape does, but that the attacker hides only what it must: stores to cells that are hidden already, and all stores once it
+//! has passed a barrier. Other stores reach memory at once, and the attacker stops after a load or after a store that others see. Why one attacker
+//! is enough: let T be a trace with as few events as any that is not SC's. Call *last* what has no successor in program order and reads-from. Without
+//! any one of the last events T is SC's, so every cycle goes through all of them, always in the same order (a short cut would be a shorter cycle); it leaves them by coherence or
+//! from-read, and everything on the way from one of them, e, to the next, f, is in f's past alone. On some such way PSO keeps less than program
+//! order. On it, (1) no store that e misses is read by another thread: reads and whatever comes after them keep their order, up to f. Nor is it a
+//! read-modify-write. (2) So e can as well miss only the newest of them, w: nobody reads e. Now every cycle
+//! goes from e to w and on by program order. (3) What cannot overtake w is not read by others either, for the same reason, and can as well come last in
+//! memory. Then without program order from these hidden stores onwards there is no cycle left: everything else happens in an order of SC's, and w after e.
 
-use super::emulation::{Mode, Object, Touched};
-use crate::program::Loc;
+use super::emulation::{Mode, Object, Touched, touched_cell};
+use crate::execution::Operation;
+use crate::program::{Loc, Ordering};
 
 /// Stores that are hidden.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,17 +30,19 @@ pub(super) struct Hidden {
     pub(super) first: Loc,
     /// The newest value of each cell, sorted.
     pub(super) newest: Vec<(Loc, i64)>,
+    /// Whether all later stores are hidden, too: they are in the same queue, or behind a barrier.
+    pub(super) closed: bool,
 }
 
 /// What happens after the attacker's load.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Chain {
-    /// The cell of the first hidden store.
-    first: Loc,
+    /// What the first hidden store touches when it reaches memory.
+    pub(super) first: Touched,
     /// What was touched, sorted.
     touched: Vec<(Object, Mode)>,
     /// Threads that have taken part, sorted.
-    members: Vec<u16>,
+    pub(super) members: Vec<u16>,
     /// A thread that has taken the bus and not yet touched anything of the chain, and what it has touched. From taking the bus to giving it back
     /// is one event.
     pending: Option<(u16, Vec<(Object, Mode)>)>,
@@ -45,8 +58,8 @@ pub(super) enum Bus {
 
 impl Hidden {
     /// One store.
-    pub(super) fn new(loc: Loc, value: i64) -> Hidden {
-        Hidden { first: loc, newest: vec![(loc, value)] }
+    pub(super) fn new(loc: Loc, value: i64, closed: bool) -> Hidden {
+        Hidden { first: loc, newest: vec![(loc, value)], closed }
     }
 
     /// One more store.
@@ -57,16 +70,44 @@ impl Hidden {
         }
     }
 
+    /// What the first store touches when it reaches memory.
+    pub(super) fn touched_by_first(&self) -> Touched {
+        touched_cell(self.first, Mode::Write)
+    }
+
+    /// Whether an operation is a store that reaches memory at once.
+    pub(super) fn lets_ahead(&self, operation: &Operation) -> bool {
+        match *operation {
+            Operation::Write { loc, ordering, .. } => !self.closed && !self.contains(loc) && !is_barrier(ordering),
+            _ => false,
+        }
+    }
+
+    /// The attacker has performed an operation.
+    pub(super) fn pass(&mut self, operation: &Operation) {
+        match *operation {
+            Operation::Write { ordering, .. } | Operation::Fence { ordering } => self.closed |= is_barrier(ordering),
+            _ => {}
+        }
+    }
+
     /// Whether a load would see one of the stores.
     pub(super) fn contains(&self, loc: Loc) -> bool {
         self.newest.binary_search_by_key(&loc, |store| store.0).is_ok()
     }
 }
 
+/// Whether a store or a fence keeps later stores behind earlier ones.
+fn is_barrier(ordering: Ordering) -> bool {
+    matches!(ordering, Ordering::Release | Ordering::AcqRel)
+}
+
 impl Chain {
-    /// After the attacker has loaded from a cell.
-    pub(super) fn new(first: Loc, load: Loc) -> Chain {
-        Chain { first, touched: vec![(Object::Cell(load), Mode::Read)], members: Vec::new(), pending: None }
+    /// After the attacker has touched this.
+    pub(super) fn new(first: Loc, touched: &Touched) -> Chain {
+        let mut sorted = touched.to_vec();
+        sorted.sort_unstable();
+        Chain { first: touched_cell(first, Mode::Write), touched: sorted, members: Vec::new(), pending: None }
     }
 
     /// The chain with one more step, if that step happens after the load.
@@ -96,9 +137,16 @@ impl Chain {
         Some(chain)
     }
 
-    /// Whether the hidden stores can be let go now, after the load.
+    /// Whether the hidden stores can be let go now: something happened after the load that happens before the first of them.
     pub(super) fn is_closed(&self) -> bool {
-        self.touched.iter().any(|&(object, _)| object == Object::Cell(self.first))
+        self.first.iter().any(|&(object, mode)| self.conflicts(object, mode))
+    }
+
+    /// Forgets what was touched, but for what can still matter, and what closes it.
+    pub(super) fn keep(&mut self, matters: impl Fn((Object, Mode)) -> bool) {
+        let first = &self.first;
+        let closes = |object: Object| first.iter().any(|&(other, _)| other == object);
+        self.touched.retain(|&access| closes(access.0) || matters(access));
     }
 
     fn join(&mut self, thread: u16) {

@@ -1,7 +1,7 @@
 //! The happens-before order of one execution, and a cycle in it: what shows that no SC execution looks the same.
 //!
 //! Program order; reads-from; the order in which stores reach memory; from a read to the store after the one that it read; and
-//! the order of operations on locks, condition variables and threads.
+//! the order of operations on locks, condition variables, threads and heap blocks.
 
 use crate::execution::{Operation, ThreadId};
 use crate::program::Loc;
@@ -20,7 +20,7 @@ pub enum Relation {
     StoreOrder,
     /// A read does not yet see the store.
     FromRead,
-    /// Locks, condition variables, forks and joins.
+    /// Locks, condition variables, forks, joins and frees.
     Synchronisation,
 }
 
@@ -97,8 +97,30 @@ fn order(trace: &Trace) -> Order {
             add(at, next, Relation::FromRead);
         }
     }
+    frees(trace, &arrivals, &mut add);
     synchronisation(trace, &mut add);
     order
+}
+
+/// What comes before a block is freed, and what after. A store is there twice: when it is issued and when it arrives.
+fn frees(trace: &Trace, arrivals: &[(usize, usize, Loc)], add: &mut impl FnMut(usize, usize, Relation)) {
+    let operations = || trace.events.iter().enumerate().filter_map(|(at, event)| Some((at, event.operation.as_ref()?)));
+    let frees = operations().filter_map(|(at, operation)| match operation {
+        Operation::Free { block } => Some((at, *block)),
+        _ => None,
+    });
+    for (free, block) in frees {
+        let is_inside = |loc: Loc| loc.block() == Some(block);
+        let touched =
+            operations().filter(|(_, operation)| operation.loc().is_some_and(is_inside)).map(|(at, _)| (at, at));
+        let arrived = arrivals.iter().filter(|arrival| is_inside(arrival.2)).map(|&(when, at, _)| (when, at));
+        for (when, at) in touched.chain(arrived) {
+            match when < free {
+                true => add(at, free, Relation::Synchronisation),
+                false => add(free, at, Relation::Synchronisation),
+            }
+        }
+    }
 }
 
 /// When each store reached memory, which store it was, and where to; in that order.

@@ -1,6 +1,6 @@
 //! Which stores may wait while which loads of their thread go ahead.
 
-use crate::execution::{Interpreter, IrThread};
+use crate::execution::{Interpreter, IrThread, MemoryModel};
 use crate::program::{Instr, Ordering, Pc, Program, Routine};
 use rustc_hash::FxHashSet;
 
@@ -47,18 +47,26 @@ pub(crate) fn site(subject: &Interpreter<'_>, thread: &IrThread) -> Site {
     (routine as u32, pc)
 }
 
-/// Whether some store can wait while a later load of its thread goes ahead, as far as the code alone tells. If none can, TSO is SC.
-pub(crate) fn can_delay(program: &Program) -> bool {
+/// Whether some store can wait while something later of its thread goes ahead, as far as the code alone tells. If none can, the memory
+/// model is SC.
+pub(crate) fn can_delay(program: &Program, memory: MemoryModel) -> bool {
+    // A block can be freed between a store's issue and its arrival.
+    if program.frees() {
+        return true;
+    }
     program.routines.iter().any(|routine| {
-        let ahead = loads_ahead(routine);
+        let ahead = overtakers_ahead(routine, memory);
         let mut code = routine.code.iter().enumerate();
         code.any(|(pc, instr)| is_buffered(instr) && instr.successors(pc as Pc).any(|next| ahead[next as usize]))
     })
 }
 
-/// For each instruction of a routine, whether it is a load or one can follow before the thread has to wait for its stores.
-pub(crate) fn loads_ahead(routine: &Routine) -> Vec<bool> {
-    let mut ahead: Vec<bool> = routine.code.iter().map(|instr| matches!(instr, Instr::Load { .. })).collect();
+/// For each instruction of a routine, whether it can go ahead of a store, or one that can follows before the thread has to wait for its
+/// stores. Loads can, and under PSO other stores.
+pub(crate) fn overtakers_ahead(routine: &Routine, memory: MemoryModel) -> Vec<bool> {
+    let overtakes =
+        |instr: &Instr| matches!(instr, Instr::Load { .. }) || memory == MemoryModel::Pso && is_buffered(instr);
+    let mut ahead: Vec<bool> = routine.code.iter().map(overtakes).collect();
     let mut changed = true;
     while changed {
         changed = false;

@@ -1,6 +1,6 @@
 //! A program with some delays built in, run by the machine that has them all.
 //!
-//! The machine is TSO's. A store that may not wait is flushed at once. One that may, and every store behind it, stays in the buffer
+//! The machine is that of the memory model. A store that may not wait is flushed at once. One that may, and every store behind it, stays in the buffer
 //! until it is flushed by a step of its own; a load goes ahead only if all stores that wait may wait for it. Filling
 //! a buffer is nobody's business, so a thread goes on with its stores until it comes to something else.
 
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 /// What to search.
 pub(super) struct Plan {
-    /// SC or TSO; attacks are TSO's.
+    /// The memory model. Delays that are built in are TSO's.
     pub(super) memory: MemoryModel,
     pub(super) delays: Delays,
     pub(super) bound: usize,
@@ -185,12 +185,23 @@ impl<'a> Emulation<'a> {
     }
 }
 
-/// A cell; and its block, which must not have been freed. Numbered cells never are.
+/// The block of a cell, which must not have been freed. Numbered cells never are.
+pub(super) fn touch_block(touched: &mut Touched, loc: Loc) {
+    let block = loc.block().filter(|_| !loc.is_numbered());
+    touched.extend(block.map(|block| (Object::Block(block), Mode::Read)));
+}
+
+/// A cell and its block, alone.
+pub(super) fn touched_cell(loc: Loc, mode: Mode) -> Touched {
+    let mut touched = Touched::new();
+    touch_cell(&mut touched, loc, mode);
+    touched
+}
+
+/// A cell and its block.
 pub(super) fn touch_cell(touched: &mut Touched, loc: Loc, mode: Mode) {
     touched.push((Object::Cell(loc), mode));
-    if let Some(block) = loc.block().filter(|_| !loc.is_numbered()) {
-        touched.push((Object::Block(block), Mode::Read));
-    }
+    touch_block(touched, loc);
 }
 
 fn lock_mode(mode: LockMode) -> Mode {

@@ -1,15 +1,16 @@
-//! The smallest sets of fences that make a program robust, or its assertions hold.
+//! The smallest sets of fences that make a program robust, or its assertions hold; or, if stronger orderings of stores may stand in for
+//! fences, the cheapest sets of both.
 //!
 //! A set that is too small leaves an execution that is wrong, and that execution names the fences each of which it would not have
 //! survived. A set that works contains one of them for every such execution. So: guess a smallest set that does for all
 //! executions seen so far, put it in, look for another; the first set that survives is a smallest one. Every set has been checked by then.
 
 use super::delays::{Site, site};
-use super::placement::{Fence, Fenced, after, against, at_state, with_fences};
+use super::placement::{Fence, Fenced, Side, against, at_state, change, with_fences};
 use super::{Answer, robust};
 use crate::execution::{Interpreter, Machine, MemoryModel, Operation, Subject};
 use crate::explore::{Engine, Limits, Options, Watch, check};
-use crate::program::Program;
+use crate::program::{Ordering, Program};
 use crate::report::{StopReason, Verdict};
 use crate::schedule::Schedule;
 use std::collections::BTreeSet;
@@ -21,8 +22,10 @@ pub struct FenceOptions {
     pub memory: MemoryModel,
     /// What fences are for.
     pub purpose: Purpose,
-    /// Every set from which no fence can be left out, not just one of the smallest.
+    /// Every set from which no fence can be left out, not just one of the cheapest.
     pub all: bool,
+    /// Whether stores may get stronger orderings, where that is cheaper than a fence.
+    pub orderings: bool,
     /// Bounds on each search.
     pub limits: Limits,
 }
@@ -39,7 +42,7 @@ pub enum Purpose {
 /// Sets of fences.
 #[derive(Clone, Debug)]
 pub struct Fences {
-    /// Sets of fences, smallest first. None: no set helps, because something is wrong without any delay.
+    /// Sets of fences, cheapest first. None: no set helps, because something is wrong without any delay.
     pub sets: Vec<Vec<Fence>>,
     /// Whether each set was checked, and no smaller one does.
     pub verified: bool,
@@ -88,21 +91,21 @@ enum Examined {
 fn examine(fenced: &Fenced, options: &FenceOptions, watch: &dyn Watch) -> Examined {
     let program = &fenced.program;
     let fences = match options.purpose {
-        Purpose::Robustness => match robust(program, &options.limits, watch).answer {
+        Purpose::Robustness => match robust(program, options.memory, &options.limits, watch).answer {
             Answer::Robust => return Examined::Fine,
             Answer::Unknown(stop) => return Examined::Unknown(stop),
             Answer::NotRobust(witness) => match &witness.retraced.attack {
-                Some(attack) => against(program, attack),
+                Some(attack) => against(program, attack, options.orderings),
                 None => Vec::new(),
             },
         },
         Purpose::Correctness => {
             let engine = if options.memory == MemoryModel::Pso { Engine::Exhaustive } else { Engine::Lazy };
-            let options = Options { engine, limits: options.limits, ..Options::new(options.memory) };
-            let report = check(program, &options, watch);
+            let checked = Options { engine, limits: options.limits, ..Options::new(options.memory) };
+            let report = check(program, &checked, watch);
             match (report.verdict(), report.violations.first()) {
                 (Verdict::Verified, _) => return Examined::Fine,
-                (_, Some(violation)) => along(program, options.memory, &violation.schedule),
+                (_, Some(violation)) => along(program, options, &violation.schedule),
                 _ => return Examined::Unknown(report.stop),
             }
         }
@@ -111,61 +114,68 @@ fn examine(fenced: &Fenced, options: &FenceOptions, watch: &dyn Watch) -> Examin
     Examined::Broken(fences.into_iter().map(original).collect())
 }
 
-/// Fences that a schedule passes while a store of the thread waits.
-fn along(program: &Program, memory: MemoryModel, schedule: &Schedule) -> Vec<Fence> {
+/// Changes that a schedule passes by while a store of the thread waits.
+fn along(program: &Program, options: &FenceOptions, schedule: &Schedule) -> Vec<Fence> {
     let subject = Interpreter::new(program);
-    let machine = Machine::new(&subject, memory.rules().unbounded());
+    let machine = Machine::new(&subject, options.memory.rules().unbounded());
+    let is_pso = options.memory == MemoryModel::Pso;
     let mut state = machine.start();
     let mut passed: Vec<Vec<Fence>> = vec![Vec::new(); state.threads.len()];
     let mut fences = BTreeSet::new();
     for &step in &schedule.0 {
         let index = step.thread.index();
         let before = state.threads[index].local.clone();
+        let is_waited_for = !state.threads[index].buffer.is_empty();
         let (at, operation): (Site, Operation) = (site(&subject, &before), subject.operation(&before));
         let performed = machine.apply(&mut state, step);
         passed.resize(state.threads.len(), Vec::new());
+        if options.orderings && performed.buffered {
+            // What happens between its issue and its arrival does not happen if it acts at once.
+            fences.insert(change(at, Side::SeqCst));
+            let is_relaxed = matches!(operation, Operation::Write { ordering: Ordering::Relaxed, .. });
+            fences.extend((is_pso && is_waited_for && is_relaxed).then(|| change(at, Side::Release)));
+        }
         if state.threads[index].buffer.is_empty() {
             passed[index].clear();
         } else if performed.operation.is_some() {
             // What overtakes a store is a load or, where stores can, a store.
-            let overtakes = matches!(operation, Operation::Read { .. }) || memory == MemoryModel::Pso;
-            if overtakes {
+            if matches!(operation, Operation::Read { .. }) || is_pso {
                 fences.extend(passed[index].iter().copied());
             }
             if program.automata.is_some() {
                 let pcs = subject.passed(&before, performed.result);
                 passed[index].extend(pcs.into_iter().filter_map(|pc| at_state(program, (at.0, pc))));
             } else if performed.buffered {
-                passed[index].push(after(at));
+                passed[index].push(change(at, Side::After));
             }
         }
     }
     fences.into_iter().collect()
 }
 
-/// A smallest set that contains a fence of each list and does not contain all of any set.
+/// A cheapest set that contains a fence of each list and does not contain all of any set.
 fn smallest(lists: &[Vec<Fence>], without: &[Vec<Fence>]) -> Option<Vec<Fence>> {
-    (0..=lists.len()).find_map(|size| {
+    let most = lists.iter().filter_map(|list| list.iter().map(|fence| fence.side.cost()).max()).sum();
+    (0..=most).find_map(|budget| {
         let mut set = Vec::new();
-        complete(lists, without, size, &mut set).then(|| {
+        complete(lists, without, budget, &mut set).then(|| {
             set.sort_unstable();
             set
         })
     })
 }
 
-/// Adds at most so many fences to a set that then contains one of each list.
-fn complete(lists: &[Vec<Fence>], without: &[Vec<Fence>], size: usize, set: &mut Vec<Fence>) -> bool {
+/// Adds fences for at most so much to a set that then contains one of each list.
+fn complete(lists: &[Vec<Fence>], without: &[Vec<Fence>], budget: usize, set: &mut Vec<Fence>) -> bool {
     if without.iter().any(|other| other.iter().all(|fence| set.contains(fence))) {
         return false;
     }
     let Some(list) = lists.iter().find(|list| !list.iter().any(|fence| set.contains(fence))) else { return true };
-    size > 0
-        && list.iter().any(|&fence| {
-            set.push(fence);
-            complete(lists, without, size - 1, set) || {
-                set.pop();
-                false
-            }
-        })
+    list.iter().filter(|fence| fence.side.cost() <= budget).any(|&fence| {
+        set.push(fence);
+        complete(lists, without, budget - fence.side.cost(), set) || {
+            set.pop();
+            false
+        }
+    })
 }

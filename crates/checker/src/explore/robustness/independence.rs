@@ -20,6 +20,7 @@ pub(super) struct Futures {
 struct Future {
     reads: Cells,
     writes: Cells,
+    frees: bool,
 }
 
 /// A set of cells.
@@ -78,6 +79,7 @@ impl Futures {
                 let cell = self.cells.get(&loc).copied();
                 future.writes.contains(cell) || mode != Mode::Read && future.reads.contains(cell)
             }
+            Object::Block(_) if mode == Mode::Read => future.frees,
             _ => true,
         })
     }
@@ -88,6 +90,7 @@ impl Futures {
             let next = &self.futures[routine][next as usize];
             future.reads.add_all(&next.reads);
             future.writes.add_all(&next.writes);
+            future.frees |= next.frees;
         }
         match instr {
             Instr::Load { place, .. } => self.add(place, &mut future.reads),
@@ -100,8 +103,9 @@ impl Futures {
                 let child = &self.futures[*routine][0];
                 future.reads.add_all(&child.reads);
                 future.writes.add_all(&child.writes);
+                future.frees |= child.frees;
             }
-            Instr::Free { .. } => future.writes.unknown = true,
+            Instr::Free { .. } => (future.writes.unknown, future.frees) = (true, true),
             _ => {}
         }
         future

@@ -15,10 +15,11 @@ use crate::execution::{Describe, Interpreter, MemoryModel, ThreadId};
 use crate::explore::endless::Edges;
 use crate::explore::findings::Findings;
 use crate::explore::judge::Judge;
-use crate::explore::{Options, Watch, is_shown};
+use crate::explore::{Options, Progress, Watch, is_shown};
 use crate::program::Program;
 use crate::report::{Report, StopReason};
 use crate::schedule::Step;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Bounds on buffers, one after the other.
 const BOUNDS: [usize; 3] = [8, 256, 8192];
@@ -44,26 +45,27 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
 
 /// Round after round, with more and more delays.
 fn rounds(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
-    let mut delays = Delays::default();
     let mut bounds = BOUNDS.iter().filter(|&&bound| bound > options.rules.max_buffer);
-    let mut bound = options.rules.max_buffer;
+    let mut plan = Attempt { delays: Delays::default(), bound: options.rules.max_buffer };
+    let mut guesses = Vec::new();
     let (mut states, mut n_rounds) = (0, 0);
     loop {
-        let mut round = Round::new(subject, delays.clone(), bound, options);
-        let stop = round.run(watch);
-        states += round.search.space.len() as u64;
+        let Explored { mut findings, stop, attacks, delays, .. } = explore(subject, &plan, &guesses, options, watch);
+        guesses.clear();
+        states += findings.statistics.states;
         n_rounds += 1;
-        let learnt = std::mem::take(&mut round.learnt);
-        let mut findings = round.findings;
         findings.statistics.states = states;
         let is_violation = !options.all_violations && findings.judge.has_violation();
         match stop {
-            None if !is_violation && !learnt.is_empty() => {
-                let mut is_new = false;
-                for (store, load) in learnt {
-                    is_new |= delays.add(store, load);
+            None if !is_violation && !attacks.is_empty() => {
+                let n_known = plan.delays.len();
+                for attack in &attacks {
+                    let mut guess = plan.delays.clone();
+                    attack.iter().for_each(|&(store, load)| _ = guess.add(store, load));
+                    guesses.push(Attempt { delays: guess, bound: plan.bound });
                 }
-                if !is_new {
+                attacks.iter().flatten().for_each(|&(store, load)| _ = plan.delays.add(store, load));
+                if plan.delays.len() == n_known {
                     let why = "an attack uses delays that are built in".to_string();
                     return findings.report(StopReason::Failed(why));
                 }
@@ -74,12 +76,79 @@ fn rounds(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Re
                     return described(findings, &delays, n_rounds, stop);
                 }
                 match bounds.next() {
-                    Some(&next) => bound = next,
+                    Some(&next) => plan.bound = next,
                     None => return described(findings, &delays, n_rounds, stop),
                 }
             }
             Some(stop) => return described(findings, &delays, n_rounds, stop),
         }
+    }
+}
+
+/// What to search.
+#[derive(Clone)]
+struct Attempt {
+    delays: Delays,
+    bound: usize,
+}
+
+/// What came of one search.
+struct Explored<'a> {
+    findings: Findings<'a>,
+    stop: Option<StopReason>,
+    /// For each attack, the delays that it used.
+    attacks: Vec<Vec<(Site, Site)>>,
+    delays: Delays,
+}
+
+/// One search, and with several workers some others on the side, each with the delays of one attack only: if something is wrong,
+/// one attack is often enough to show it, and with few delays it is found sooner. What is covered is up to the search with all delays
+/// alone, so that the verdict does not depend on the number of workers.
+fn explore<'a>(
+    subject: &'a Interpreter<'a>,
+    plan: &Attempt,
+    guesses: &[Attempt],
+    options: &'a Options,
+    watch: &dyn Watch,
+) -> Explored<'a> {
+    let search = |attempt: &Attempt, watch: &dyn Watch| {
+        let mut round = Round::new(subject, attempt.delays.clone(), attempt.bound, options);
+        let stop = round.run(watch);
+        Explored { findings: round.findings, stop, attacks: round.attacks, delays: attempt.delays.clone() }
+    };
+    let n_helpers = options.jobs.saturating_sub(1).min(guesses.len());
+    if n_helpers == 0 || guesses.len() < 2 || options.all_violations {
+        return search(plan, watch);
+    }
+    let is_over = AtomicBool::new(false);
+    let cancel = Cancel { watch, is_over: &is_over };
+    std::thread::scope(|scope| {
+        let help = |guess| {
+            let (search, cancel) = (&search, &cancel);
+            scope.spawn(move || {
+                let found = search(guess, cancel);
+                let is_violation = found.findings.judge.has_violation();
+                cancel.is_over.fetch_or(is_violation, Relaxed);
+                is_violation.then_some(found)
+            })
+        };
+        let helpers: Vec<_> = guesses.iter().take(n_helpers).map(help).collect();
+        let mine = search(plan, &cancel);
+        is_over.store(true, Relaxed);
+        let theirs = helpers.into_iter().filter_map(|helper| helper.join().expect("workers do not panic"));
+        if mine.stop == Some(StopReason::Interrupted) { theirs.last().unwrap_or(mine) } else { mine }
+    })
+}
+
+/// Ends a search when another has found something.
+struct Cancel<'a> {
+    watch: &'a dyn Watch,
+    is_over: &'a AtomicBool,
+}
+
+impl Watch for Cancel<'_> {
+    fn look(&self, progress: &Progress) -> Option<StopReason> {
+        if self.is_over.load(Relaxed) { Some(StopReason::Interrupted) } else { self.watch.look(progress) }
     }
 }
 
@@ -97,13 +166,13 @@ struct Round<'a> {
     search: Search<'a>,
     findings: Findings<'a>,
     edges: Option<Edges>,
-    learnt: Vec<(Site, Site)>,
+    attacks: Vec<Vec<(Site, Site)>>,
 }
 
 impl<'a> Round<'a> {
     fn new(subject: &'a Interpreter<'a>, delays: Delays, bound: usize, options: &'a Options) -> Round<'a> {
         let program = subject.program();
-        let attacks = options.memory == MemoryModel::Tso && can_delay(program);
+        let attacks = options.memory == MemoryModel::Tso && can_delay(program, options.memory);
         let eager = !subject.has_plain_cells();
         // Where races matter, or threads wait for what they spin on, it matters where others are.
         let reduces = eager && !subject.notices_spinning();
@@ -112,7 +181,7 @@ impl<'a> Round<'a> {
             search: Search::new(subject, Plan { memory: options.memory, delays, bound, eager, attacks, reduces }),
             findings: Findings::new(subject, options),
             edges,
-            learnt: Vec::new(),
+            attacks: Vec::new(),
         }
     }
 
@@ -128,7 +197,7 @@ impl<'a> Round<'a> {
                 Looked::Witness(at) => {
                     enough = enough.min(2 * looked_at + GO_ON);
                     let attack = self.search.retrace(at).attack;
-                    self.learnt.extend(attack.into_iter().flat_map(|attack| attack.delays));
+                    self.attacks.extend(attack.map(|attack| attack.delays));
                 }
             }
             self.findings.statistics.states = self.search.space.len() as u64;
@@ -142,7 +211,7 @@ impl<'a> Round<'a> {
                 return Some(stop);
             }
         }
-        if self.learnt.is_empty() {
+        if self.attacks.is_empty() {
             self.judge_all();
         }
         None

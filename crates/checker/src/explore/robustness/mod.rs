@@ -1,7 +1,7 @@
-//! Robustness: does a program do under TSO exactly what it does under SC?
+//! Robustness: does a program do under TSO, or under PSO, exactly what it does under SC?
 //!
-//! Two computations look the same if they have the same happens-before order (`cycle.rs`). A program is robust if every TSO computation
-//! looks like an SC computation. That is decided by a search of states that all threads reach in turns, from each of
+//! Two computations look the same if they have the same happens-before order (`cycle.rs`): program order, reads-from, the order of stores to
+//! each cell, and of what is done to locks and the like. A program is robust if every computation of the memory model looks like one of SC. That is decided by a search of states that all threads reach in turns, from each of
 //! which one thread at a time delays its stores (`attack.rs`); it ends wherever data is finite, loops or not.
 //!
 //! [`Delays`] are the other half: a program with the delays built in that an attack used is searched by the same code, and is
@@ -47,7 +47,7 @@ pub struct Robustness {
 /// Whether a program is robust.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// It is: TSO makes no difference.
+    /// It is: the memory model makes no difference.
     Robust,
     /// It is not, and this shows it.
     NotRobust(Box<Witness>),
@@ -55,7 +55,7 @@ pub enum Answer {
     Unknown(StopReason),
 }
 
-/// A TSO execution that no SC execution looks like. It has been replayed.
+/// An execution of the memory model that no SC execution looks like. It has been replayed.
 #[derive(Clone, Debug)]
 pub struct Witness {
     /// The steps, from the start.
@@ -68,8 +68,8 @@ pub struct Witness {
     pub attacker: ThreadId,
     /// Where the store stands.
     pub store: Span,
-    /// Where the load stands that goes ahead of it.
-    pub load: Span,
+    /// Where the load stands that goes ahead of it; under PSO also a store.
+    pub ahead: Span,
     /// What was learnt from it.
     pub(super) retraced: Retraced,
 }
@@ -77,32 +77,34 @@ pub struct Witness {
 /// How often the watch is asked, in states.
 const LOOK_EVERY: u64 = 1024;
 
-/// Decides whether a program is robust against TSO.
-pub fn robust(program: &Program, limits: &Limits, watch: &dyn Watch) -> Robustness {
-    if !can_delay(program) {
+/// Decides whether a program is robust against a memory model.
+pub fn robust(program: &Program, memory: MemoryModel, limits: &Limits, watch: &dyn Watch) -> Robustness {
+    if memory == MemoryModel::Sc || !can_delay(program, memory) {
         return Robustness { answer: Answer::Robust, states: 0 };
     }
-    let restless = search_for_witness(program, &Interpreter::restless(program), limits, watch);
+    let restless = search_for_witness(memory, &Interpreter::restless(program), limits, watch);
     match restless.answer {
         // It went round a loop that the machine would not go round.
-        Answer::Unknown(StopReason::Failed(_)) => {
-            search_for_witness(program, &Interpreter::new(program), limits, watch)
-        }
+        Answer::Unknown(StopReason::Failed(_)) => search_for_witness(memory, &Interpreter::new(program), limits, watch),
         _ => restless,
     }
 }
 
-fn search_for_witness(program: &Program, subject: &Interpreter<'_>, limits: &Limits, watch: &dyn Watch) -> Robustness {
+fn search_for_witness(
+    memory: MemoryModel,
+    subject: &Interpreter<'_>,
+    limits: &Limits,
+    watch: &dyn Watch,
+) -> Robustness {
     let reduces = !subject.notices_spinning();
-    let plan =
-        Plan { memory: MemoryModel::Tso, delays: Delays::default(), bound: 1, eager: true, attacks: true, reduces };
+    let plan = Plan { memory, delays: Delays::default(), bound: 1, eager: true, attacks: true, reduces };
     let mut search = Search::new(subject, plan);
     let mut looked_at = 0;
     let answer = loop {
         let Some(at) = search.space.next() else { break Answer::Robust };
         looked_at += 1;
         if let Looked::Witness(at) = search.look(at) {
-            break confirm(program, search.retrace(at));
+            break confirm(subject.program(), memory, search.retrace(at));
         }
         if let Some(stop) = stop(&search, looked_at, limits, watch) {
             break Answer::Unknown(stop);
@@ -122,9 +124,9 @@ fn stop(search: &Search<'_>, looked_at: u64, limits: &Limits, watch: &dyn Watch)
 }
 
 /// Replays what was found and looks for the cycle.
-fn confirm(program: &Program, retraced: Retraced) -> Answer {
+fn confirm(program: &Program, memory: MemoryModel, retraced: Retraced) -> Answer {
     let schedule = Schedule(retraced.steps.clone());
-    let replayed = trace::replay(&Interpreter::new(program), MemoryModel::Tso.rules(), &schedule);
+    let replayed = trace::replay(&Interpreter::new(program), memory.rules(), &schedule);
     let trace = match replayed {
         Ok(trace) => trace,
         Err(error) => return Answer::Unknown(StopReason::Failed(error.to_string())),
@@ -134,8 +136,8 @@ fn confirm(program: &Program, retraced: Retraced) -> Answer {
     };
     match happens_before_cycle(&trace) {
         Some(cycle) => {
-            let (attacker, store, load) = (attack.thread, attack.store, attack.load);
-            Answer::NotRobust(Box::new(Witness { schedule, trace, cycle, attacker, store, load, retraced }))
+            let (attacker, store, ahead) = (attack.thread, attack.store, attack.ahead);
+            Answer::NotRobust(Box::new(Witness { schedule, trace, cycle, attacker, store, ahead, retraced }))
         }
         None => Answer::Unknown(StopReason::Failed(format!("schedule {schedule} looks like an SC execution"))),
     }

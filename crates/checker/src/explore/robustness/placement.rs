@@ -1,28 +1,52 @@
-//! Where fences can stand, and programs with fences put in.
+//! Where fences can stand, which stores can have a stronger ordering instead, and programs with such changes.
 
 use super::delays::Site;
 use super::retrace::Attack;
 use crate::program::{Instr, Loop, Ordering, Pc, Program, Routine};
 use std::collections::BTreeSet;
 
-/// A fence that is to be put into a program.
+/// A change that keeps stores from waiting: a fence that is to be put into a program, or a stronger ordering of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fence {
     /// The routine.
     pub routine: usize,
     /// An instruction of it.
     pub pc: Pc,
-    /// On which side.
+    /// What to do there.
     pub side: Side,
 }
 
-/// On which side of an instruction a fence stands.
+/// On which side of an instruction a fence stands, or how the instruction changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
     /// Whoever comes to the instruction passes the fence first.
     Before,
     /// Whoever has executed the instruction passes the fence next; whoever jumps behind it does not.
     After,
+    /// No fence: the instruction, a store, is a release store.
+    Release,
+    /// No fence: the instruction, a store, is a sequentially consistent store.
+    SeqCst,
+}
+
+impl Side {
+    /// What the change costs, roughly: a full fence, a store that drains by itself, a store behind others.
+    pub(super) fn cost(self) -> usize {
+        match self {
+            Side::Before | Side::After => 4,
+            Side::SeqCst => 3,
+            Side::Release => 1,
+        }
+    }
+
+    /// The ordering that the store gets.
+    pub fn ordering(self) -> Option<Ordering> {
+        match self {
+            Side::Before | Side::After => None,
+            Side::Release => Some(Ordering::Release),
+            Side::SeqCst => Some(Ordering::SeqCst),
+        }
+    }
 }
 
 /// A program with fences, and where its instructions were before.
@@ -55,11 +79,15 @@ pub(super) fn with_fences(program: &Program, fences: &[Fence]) -> Fenced {
 fn put_into(routine: &mut Routine, has: impl Fn(usize, Side) -> bool) -> (Vec<Pc>, Vec<Pc>) {
     let fence = Instr::Fence { ordering: Ordering::SeqCst };
     let (mut code, mut spans, mut origins, mut starts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for (pc, instr) in routine.code.iter().enumerate() {
+    for (pc, instr) in routine.code.iter_mut().enumerate() {
+        if let Instr::Store { ordering, .. } = instr {
+            let stronger = [Side::SeqCst, Side::Release].into_iter().find(|&side| has(pc, side));
+            *ordering = stronger.and_then(Side::ordering).unwrap_or(*ordering);
+        }
         starts.push(code.len() as Pc);
         let before = has(pc, Side::Before).then_some(&fence);
         let after = has(pc, Side::After).then_some(&fence);
-        for instr in before.into_iter().chain([instr]).chain(after) {
+        for instr in before.into_iter().chain([&*instr]).chain(after) {
             code.push(instr.clone());
             spans.push(routine.spans[pc]);
             origins.push(pc as Pc);
@@ -83,25 +111,30 @@ fn put_into(routine: &mut Routine, has: impl Fn(usize, Side) -> bool) -> (Vec<Pc
     (origins, starts)
 }
 
-/// Fences, each of which an attack does not survive: after its stores; in automata, at the control states that it passes.
-pub(super) fn against(program: &Program, attack: &Attack) -> Vec<Fence> {
-    let fences: BTreeSet<Fence> = match program.automata {
-        None => attack.stores.iter().map(|&store| after(store)).collect(),
-        Some(_) => {
-            let last = attack.passed.iter().rposition(|&site| is_load(program, site)).unwrap_or(0);
-            attack.passed[..=last].iter().filter_map(|&site| at_state(program, site)).collect()
+/// Changes, each of which an attack does not survive: fences after its stores; in automata, at the control states that it passes. With
+/// `orderings`, also stronger orderings of its stores.
+pub(super) fn against(program: &Program, attack: &Attack, orderings: bool) -> Vec<Fence> {
+    let mut changes: BTreeSet<Fence> = BTreeSet::new();
+    if program.automata.is_some() {
+        let passed = &attack.passed[..attack.before_last];
+        changes.extend(passed.iter().filter_map(|&site| at_state(program, site)));
+        return changes.into_iter().collect();
+    }
+    let n_before_last = attack.stores.len() - usize::from(attack.last.is_some());
+    let waited_for = &attack.stores[..n_before_last];
+    changes.extend(waited_for.iter().map(|&store| change(store, Side::After)));
+    if orderings {
+        changes.extend(attack.stores.iter().map(|&store| change(store, Side::SeqCst)));
+        if attack.shown {
+            changes.extend(attack.stores.iter().skip(1).map(|&store| change(store, Side::Release)));
         }
-    };
-    fences.into_iter().collect()
+    }
+    changes.into_iter().collect()
 }
 
-/// A fence after a store.
-pub(super) fn after((routine, pc): Site) -> Fence {
-    Fence { routine: routine as usize, pc, side: Side::After }
-}
-
-fn is_load(program: &Program, (routine, pc): Site) -> bool {
-    matches!(program.routines[routine as usize].code[pc as usize], Instr::Load { .. })
+/// A change at an instruction.
+pub(super) fn change((routine, pc): Site, side: Side) -> Fence {
+    Fence { routine: routine as usize, pc, side }
 }
 
 /// A fence at a control state, if one there can be worth more than at the next: it reads, or several ways lead there or on from there.

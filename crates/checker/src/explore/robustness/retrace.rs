@@ -20,14 +20,19 @@ pub(crate) struct Retraced {
 #[derive(Clone, Debug)]
 pub(crate) struct Attack {
     pub(crate) thread: ThreadId,
-    /// The first hidden store, and the last load that went ahead of it.
+    /// The first hidden store, and the last load or store that went ahead of it.
     pub(crate) store: Span,
-    pub(crate) load: Span,
+    pub(crate) ahead: Span,
+    /// The last step, if it is a store, and whether that went ahead of the others.
+    pub(crate) last: Option<Site>,
+    pub(crate) shown: bool,
     /// Stores, and loads that went ahead of them.
     pub(crate) delays: Vec<(Site, Site)>,
-    /// Instructions between the first store and the last load: what was executed and what was passed.
+    /// Stores that were executed.
     pub(crate) stores: Vec<Site>,
+    /// Instructions that were passed from the first store on, and how many of them before the last step.
     pub(crate) passed: Vec<Site>,
+    pub(crate) before_last: usize,
 }
 
 impl Search<'_> {
@@ -73,6 +78,10 @@ impl Walk<'_, '_> {
             }
             How::Hide => self.hide(thread),
             How::Hidden(action) => self.hidden_step(thread, action),
+            How::Shown => {
+                self.hidden_step(thread, Action::Run);
+                self.show(thread);
+            }
         }
     }
 
@@ -82,8 +91,17 @@ impl Walk<'_, '_> {
         let program = subject.program();
         let span = |(routine, pc): Site| program.routines[routine as usize].spans[pc as usize];
         let store = stores.first().map_or(Span::default(), |&first| span(first));
-        let attack = Attack { thread, store, load: store, delays: Vec::new(), stores, passed: Vec::new() };
-        self.retraced.attack = Some(attack);
+        self.retraced.attack = Some(Attack {
+            thread,
+            store,
+            ahead: store,
+            last: None,
+            shown: false,
+            delays: Vec::new(),
+            stores,
+            passed: Vec::new(),
+            before_last: 0,
+        });
     }
 
     fn hidden_step(&mut self, thread: ThreadId, action: Action) {
@@ -97,20 +115,34 @@ impl Walk<'_, '_> {
         if performed.buffered {
             self.sites[thread.index()].push(at);
         }
-        if self.retraced.attack.is_none() {
-            self.hide(thread);
+        match &mut self.retraced.attack {
+            None => self.hide(thread),
+            Some(attack) if performed.buffered => attack.stores.push(at),
+            Some(_) => {}
         }
         let sites = &self.sites[thread.index()];
         let Some(attack) = &mut self.retraced.attack else { return };
-        if performed.buffered {
-            attack.stores.push(at);
-        }
+        (attack.last, attack.shown) = (performed.buffered.then_some(at), false);
         if matches!(operation, Operation::Read { .. }) {
-            attack.load = machine.subject.span(&before);
+            attack.ahead = machine.subject.span(&before);
             attack.delays.extend(sites.iter().map(|&store| (store, at)));
         }
         let passed: Vec<Pc> = machine.subject.passed(&before, performed.result);
+        attack.before_last = attack.passed.len();
         attack.passed.extend(passed.into_iter().map(|pc| (at.0, pc)));
+    }
+
+    /// The newest store reaches memory.
+    fn show(&mut self, thread: ThreadId) {
+        let Some(at) = self.sites[thread.index()].pop() else { return };
+        let flush = Step { thread, action: Action::Flush(self.sites[thread.index()].len() as u8) };
+        let machine = &self.search.emulation.machine;
+        machine.apply(&mut self.state, flush);
+        self.retraced.steps.push(flush);
+        let Some(attack) = &mut self.retraced.attack else { return };
+        let (routine, pc) = at;
+        attack.ahead = machine.subject.program().routines[routine as usize].spans[pc as usize];
+        attack.shown = true;
     }
 
     /// The hidden stores reach memory.

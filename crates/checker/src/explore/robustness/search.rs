@@ -5,17 +5,18 @@
 //! threads come first: what goes wrong rarely needs many.
 
 use super::attack::{Bus, Chain, Hidden};
-use super::delays::{Site, loads_ahead};
-use super::emulation::{Emulation, Mode, Object, Plan, Touched, touch_cell};
+use super::delays::{Site, overtakers_ahead};
+use super::emulation::{Emulation, Mode, Object, Plan, Touched, touch_block, touch_cell, touched_cell};
 use super::independence::Futures;
 use super::space::{How, NOTHING, Origin, Space};
 use crate::execution::{
-    Buffer, Failure, Interpreter, IrThread, Operation, State, Status, Subject, ThreadId, ThreadState,
+    Buffer, Failure, Interpreter, IrThread, MemoryModel, Operation, State, Status, Subject, ThreadId, ThreadState,
 };
 use crate::explore::visited::Interner;
 use crate::program::{Access, Instr, Program};
 use crate::schedule::{Action, Step};
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 
 /// Price of a step that concerns nobody else, of another step, of a switch to another thread on top of it, and of a choice on top of it.
@@ -42,8 +43,9 @@ pub(super) struct Search<'a> {
     known: FxHashMap<(u32, u32, u32, u16), Rc<[Move]>>,
     /// Whether to look for attacks.
     attacks: bool,
-    /// For each routine and instruction, whether a load can follow before the thread has to wait for its stores.
-    loads_ahead: Vec<Vec<bool>>,
+    memory: MemoryModel,
+    /// For each routine and instruction, whether something that can overtake a store follows before the thread has to wait for its stores.
+    overtakers_ahead: Vec<Vec<bool>>,
     /// Whether threads wait for others to end: then it matters who the attacker is, even when it has stopped.
     joins: bool,
     /// What threads can still do, unless all steps are to be looked at.
@@ -83,7 +85,8 @@ pub(super) enum Looked {
 
 impl<'a> Search<'a> {
     pub(super) fn new(subject: &'a Interpreter<'a>, plan: Plan) -> Self {
-        let (attacks, reduces) = (plan.attacks, plan.reduces);
+        let (attacks, reduces, memory) = (plan.attacks, plan.reduces, plan.memory);
+        let routines = &subject.program().routines;
         let mut search = Search {
             emulation: Emulation::new(subject, plan),
             space: Space::new(),
@@ -91,7 +94,8 @@ impl<'a> Search<'a> {
             chains: Interner::new(),
             known: FxHashMap::default(),
             attacks,
-            loads_ahead: subject.program().routines.iter().map(loads_ahead).collect(),
+            memory,
+            overtakers_ahead: routines.iter().map(|routine| overtakers_ahead(routine, memory)).collect(),
             joins: joins(subject.program()),
             futures: reduces.then(|| Futures::of(subject.program())),
             met_bound: None,
@@ -180,7 +184,7 @@ impl<'a> Search<'a> {
     fn take_turns(&mut self, at: u32, row: &[u32]) -> Looked {
         let n_threads = (row.len() - HEAD) / 2;
         let mut turns = Vec::with_capacity(n_threads);
-        for index in 0..n_threads {
+        for index in self.bus_holder(row).into_iter().chain(0..n_threads) {
             if let Some(moves) = self.moves_of_nobodys_concern(row, index, None) {
                 let before = self.space.len();
                 let reached = self.follow_all(at, row, index, &moves, ALONE);
@@ -217,10 +221,13 @@ impl<'a> Search<'a> {
     fn moves_of_nobodys_concern(&mut self, row: &[u32], index: usize, gone: Option<usize>) -> Option<Rc<[Move]>> {
         self.futures.as_ref()?;
         let moves = self.moves(row, index);
+        // While a thread holds the bus, others can do nothing that touches memory: whatever they can do, they can do as well after it.
+        let holds_bus = self.bus_holder(row) == Some(index);
         let is_plain = |next: &Move| {
-            next.failure.is_none() && next.forked.is_none() && next.bus == Bus::Untouched && !next.is_goal
+            let keeps_bus = next.bus == Bus::Untouched || holds_bus;
+            next.failure.is_none() && next.forked.is_none() && keeps_bus && !next.is_goal
         };
-        let concerned = |next: &Move| self.concerns_others(row, index, gone, &next.touched);
+        let concerned = |next: &Move| !holds_bus && self.concerns_others(row, index, gone, &next.touched);
         (!moves.is_empty() && moves.iter().all(|next| is_plain(next) && !concerned(next))).then_some(moves)
     }
 
@@ -257,7 +264,7 @@ impl<'a> Search<'a> {
                 if self.emulation.may_read(site, stores.iter().map(|store| store.site)) {
                     return;
                 }
-                let mut hidden = Hidden::new(stores[0].loc, stores[0].value);
+                let mut hidden = Hidden::new(stores[0].loc, stores[0].value, true);
                 stores.iter().for_each(|store| hidden.store(store.loc, store.value));
                 let mut to = row.to_vec();
                 (to[0], to[1]) = (1 + 2 * index as u32, self.hidden.intern(&hidden));
@@ -267,31 +274,88 @@ impl<'a> Search<'a> {
             Operation::Write { loc, value, .. }
                 if list == NOTHING && Emulation::is_buffered(&operation) && !self.emulation.delays.may_wait(site) =>
             {
-                self.hide_store(at, row, index, Hidden::new(loc, value));
+                self.hide_store(at, row, index, Hidden::new(loc, value, self.memory != MemoryModel::Pso));
             }
             _ => {}
         }
     }
 
-    /// The attacker performs a store that is hidden.
+    /// The attacker performs a store that is hidden, the first.
     fn hide_store(&mut self, at: u32, row: &[u32], index: usize, hidden: Hidden) {
         let (mut state, _) = self.state(row, None);
         let step = Step { thread: ThreadId(index as u16), action: Action::Run };
         if !self.emulation.machine.can_take(&state, step) {
             return;
         }
-        if self.emulation.machine.apply(&mut state, step).buffered && self.has_load_ahead(&state, index) {
+        if self.emulation.machine.apply(&mut state, step).buffered {
             let mut to = row.to_vec();
             (to[0], to[1]) = (1 + 2 * index as u32, self.hidden.intern(&hidden));
             self.put_thread(&mut to, index, &state);
-            self.insert(&to, at, index as u16, How::Hidden(Action::Run), STEP);
+            let mut touched = Touched::new();
+            touch_block(&mut touched, hidden.first);
+            self.go_on_hiding(at, to, index, &hidden, &touched, (How::Hidden(Action::Run), STEP));
         }
     }
 
-    /// Whether an attacker can get to a load. Otherwise the attack has failed.
-    fn has_load_ahead(&self, state: &State<IrThread>, index: usize) -> bool {
-        let (routine, pc) = self.emulation.site(state, ThreadId(index as u16));
-        self.loads_ahead[routine as usize][pc as usize]
+    /// Adds the state after an attacker's step: it goes on, or stops there, if the step can happen before something.
+    fn go_on_hiding(
+        &mut self,
+        at: u32,
+        mut to: Vec<u32>,
+        index: usize,
+        hidden: &Hidden,
+        touched: &Touched,
+        (how, price): (How, u64),
+    ) {
+        if !self.can_close(&to, index, &hidden.touched_by_first()) {
+            return;
+        }
+        let attacker = self.space.threads.get(to[HEAD + 2 * index]);
+        let (routine, pc) = super::delays::site(self.emulation.machine.subject, &attacker.local);
+        if self.overtakers_ahead[routine as usize][pc as usize] {
+            self.insert(&to, at, index as u16, how, price);
+        }
+        // What concerns nobody happens before nothing.
+        if !touched.is_empty() && self.concerns_others(&to, index, None, touched) {
+            (to[0], to[1]) = (2 + 2 * index as u32, self.chains.intern(&Chain::new(hidden.first, touched)));
+            if !self.joins {
+                to[HEAD + 2 * index] = GONE;
+            }
+            self.insert(&to, at, index as u16, how, price);
+        }
+    }
+
+    /// Whether a thread other than the attacker can still do something that comes before the first hidden store.
+    fn can_close(&self, row: &[u32], attacker: usize, first: &Touched) -> bool {
+        self.concerns_others(row, attacker, None, first)
+    }
+
+    /// Forgets hidden stores that the attacker cannot come back to.
+    fn tidy_hidden(&self, hidden: &mut Hidden, attacker: &ThreadState<IrThread>) {
+        let Some(futures) = &self.futures else { return };
+        let site = super::delays::site(self.emulation.machine.subject, &attacker.local);
+        hidden.newest.retain(|&(loc, _)| futures.concerns(site, &touched_cell(loc, Mode::Write)));
+    }
+
+    /// Forgets of a chain what cannot make another thread take part.
+    fn tidy_chain(&self, chain: &mut Chain, row: &[u32], attacker: u16) {
+        let Some(futures) = &self.futures else { return };
+        let subject = self.emulation.machine.subject;
+        let running = |index: u16| {
+            let thread = self.space.threads.get(row[HEAD + 2 * index as usize]);
+            (thread.status == Status::Running).then(|| super::delays::site(subject, &thread.local))
+        };
+        chain.members.retain(|&member| running(member).is_some());
+        let n_threads = ((row.len() - HEAD) / 2) as u16;
+        let strangers: SmallVec<[Site; 8]> = (0..n_threads)
+            .filter(|&index| index != attacker && !chain.members.contains(&index))
+            .filter_map(running)
+            .collect();
+        let has_waiting = row[HEAD..].chunks_exact(2).any(|part| part[1] != NOTHING);
+        chain.keep(|access| {
+            let touched: Touched = smallvec![access];
+            has_waiting || strangers.iter().any(|&site| futures.concerns(site, &touched))
+        });
     }
 
     fn put_thread(&mut self, row: &mut [u32], index: usize, state: &State<IrThread>) {
@@ -303,8 +367,12 @@ impl<'a> Search<'a> {
     /// The phase in which an attacker hides its stores. Gives a state in which the attack succeeds, if this is it.
     fn hide(&mut self, at: u32, row: &[u32], attacker: u16) -> Option<u32> {
         let index = attacker as usize;
+        let first = self.hidden.get(row[1]).touched_by_first();
+        if !self.can_close(row, index, &first) {
+            return None;
+        }
         let others = || (0..(row.len() - HEAD) / 2).filter(|&other| other != index);
-        for other in others() {
+        for other in self.bus_holder(row).filter(|&holder| holder != index).into_iter().chain(others()) {
             if let Some(moves) = self.moves_of_nobodys_concern(row, other, None) {
                 let before = self.space.len();
                 self.follow_all(at, row, other, &moves, ALONE);
@@ -334,9 +402,15 @@ impl<'a> Search<'a> {
         let mut steps = Vec::new();
         self.emulation.machine.operation_steps(&state, thread, &mut steps);
         let operation = self.emulation.machine.subject.operation(&state.threads[index].local);
+        let shows = hidden.lets_ahead(&operation);
+        if shows && self.emulation.machine.bus_is_taken(&state, thread) {
+            return false;
+        }
         let mut touched = Touched::new();
         match operation {
             Operation::Read { loc, .. } if !hidden.contains(loc) => touch_cell(&mut touched, loc, Mode::Read),
+            Operation::Write { loc, .. } if shows => touch_cell(&mut touched, loc, Mode::Write),
+            Operation::Read { loc, .. } | Operation::Write { loc, .. } => touch_block(&mut touched, loc),
             _ => {}
         }
         let concerns = self.concerns_others(row, index, None, &touched);
@@ -349,26 +423,22 @@ impl<'a> Search<'a> {
                 continue;
             }
             let mut hidden = hidden.clone();
-            if let (true, Some((loc, value))) = (performed.buffered, performed.written) {
-                hidden.store(loc, value);
+            let mut how = How::Hidden(step.action);
+            match performed.written {
+                Some((loc, value)) if shows => {
+                    next.shared.write(loc, value);
+                    how = How::Shown;
+                }
+                Some((loc, value)) => hidden.store(loc, value),
+                None => {}
             }
+            hidden.pass(&operation);
+            self.tidy_hidden(&mut hidden, &next.threads[index]);
             let mut to = row.to_vec();
             to[1] = self.hidden.intern(&hidden);
+            to[2] = self.space.shared.intern(&next.shared);
             self.put_thread(&mut to, index, &next);
-            if self.has_load_ahead(&next, index) {
-                self.insert(&to, at, thread.0, How::Hidden(step.action), price);
-            }
-            // A load from a cell that nobody can change any more happens before nothing.
-            if let Operation::Read { loc, .. } = operation
-                && !hidden.contains(loc)
-                && concerns
-            {
-                (to[0], to[1]) = (2 + 2 * index as u32, self.chains.intern(&Chain::new(hidden.first, loc)));
-                if !self.joins {
-                    to[HEAD + 2 * index] = GONE;
-                }
-                self.insert(&to, at, thread.0, How::Hidden(step.action), price);
-            }
+            self.go_on_hiding(at, to, index, &hidden, &touched, (how, price));
         }
         self.futures.is_some() && !concerns && self.space.len() > before
     }
@@ -380,17 +450,28 @@ impl<'a> Search<'a> {
             let mut to = std::mem::take(&mut self.to);
             for next in self.moves(row, index).iter() {
                 let forked = next.forked.map(|_| ((row.len() - HEAD) / 2) as u16);
-                let Some(chain) = chain.extend(index as u16, &next.touched, next.bus, forked) else { continue };
+                let Some(mut chain) = chain.extend(index as u16, &next.touched, next.bus, forked) else { continue };
                 successor(row, index, next, &mut to);
+                let is_closed = chain.is_closed();
+                if !is_closed && !self.can_close(&to, attacker as usize, &chain.first) {
+                    continue;
+                }
+                self.tidy_chain(&mut chain, &to, attacker);
                 to[1] = self.chains.intern(&chain);
                 let reached = self.insert(&to, at, index as u16, How::Step(next.action), STEP);
-                if chain.is_closed() && self.bus_is_free(&to, attacker) {
+                if is_closed && self.bus_is_free(&to, attacker) {
                     return Some(reached);
                 }
             }
             self.to = to;
         }
         None
+    }
+
+    /// The thread that keeps others from memory.
+    fn bus_holder(&self, row: &[u32]) -> Option<usize> {
+        let bus = self.emulation.machine.subject.bus()?;
+        self.space.shared.get(row[2]).holders(bus).next().map(|holder| holder.index())
     }
 
     fn bus_is_free(&self, row: &[u32], attacker: u16) -> bool {

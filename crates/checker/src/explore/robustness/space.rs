@@ -73,6 +73,8 @@ pub(super) enum How {
     Step(Action),
     /// The attacker's step, whose stores nobody sees.
     Hidden(Action),
+    /// The attacker's store that goes ahead of what is hidden.
+    Shown,
     /// From here on, the attacker's stores that wait are hidden.
     Hide,
 }
