@@ -17,5 +17,5 @@ pub mod trace;
 
 /// The book's chapter about this crate: its code is run like any example.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/rust-library.md")]
+#[doc = include_str!("../../../docs/checker-library.md")]
 struct Book;

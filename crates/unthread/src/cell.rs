@@ -1,7 +1,9 @@
 //! Cells whose accesses are checked for data races.
 
 use crate::runtime::{abandon_or, new_object, perform, with_execution, with_thread};
+use rustc_hash::FxHasher;
 use std::fmt;
+use std::hash::Hasher;
 use unthread_checker::execution::{Buffers, Operation};
 use unthread_checker::program::{Access, Loc, Ordering};
 
@@ -27,18 +29,37 @@ pub struct MutPtr<T: ?Sized> {
 struct Accessing {
     object: u32,
     writes: bool,
+    /// The data that may change, and what it was, where that matters.
+    data: Option<(*const u8, usize, u64)>,
 }
+
+/// Larger data is taken to have changed.
+const MOST_DATA: usize = 4096;
 
 impl Accessing {
     #[track_caller]
-    fn begin(object: u32, writes: bool) -> Accessing {
+    fn begin<T: ?Sized>(cell: &UnsafeCell<T>, writes: bool) -> Accessing {
+        let object = cell.object;
         touch(object, writes);
-        with_thread(|_, thread| thread.open_accesses.borrow_mut().push((object, writes, false)));
-        Accessing { object, writes }
+        let (pointer, size) = (cell.data.get().cast_const().cast::<u8>(), size_of_val(&cell.data));
+        let compares = with_thread(|_, thread| {
+            thread.open_accesses.borrow_mut().push((object, writes, false));
+            thread.spin.borrow().has_begun()
+        });
+        let data = (compares && writes && size <= MOST_DATA).then(|| (pointer, size, picture(pointer, size)));
+        Accessing { object, writes, data }
     }
 }
 
 impl Accessing {
+    /// Says that the data has changed, unless it is known that it has not.
+    fn note_change(&self) {
+        let is_same = self.data.is_some_and(|(pointer, size, before)| picture(pointer, size) == before);
+        if self.writes && !is_same {
+            with_thread(|_, thread| thread.spin.borrow_mut().changed());
+        }
+    }
+
     /// The access is over. Says whether its thread has done anything meanwhile; if it was handed to another one, it has.
     fn end(&self) -> bool {
         with_thread(|_, thread| {
@@ -54,11 +75,22 @@ impl Drop for Accessing {
     fn drop(&mut self) {
         // If nothing has happened since it began, it ends where it began.
         abandon_or((), || {
+            self.note_change();
             if self.end() {
                 touch(self.object, self.writes);
             }
         });
     }
+}
+
+/// One number for data.
+fn picture(pointer: *const u8, size: usize) -> u64 {
+    let mut hasher = FxHasher::default();
+    for at in 0..size {
+        // SAFETY: the cell is borrowed, and all its bytes may be read, whatever they mean.
+        hasher.write_u8(unsafe { pointer.add(at).read_volatile() });
+    }
+    hasher.finish()
 }
 
 /// One access.
@@ -86,7 +118,10 @@ impl<T> UnsafeCell<T> {
     /// The value; the cell is no more.
     #[track_caller]
     pub fn into_inner(self) -> T {
-        abandon_or((), || touch(self.object, true));
+        abandon_or((), || {
+            touch(self.object, true);
+            with_thread(|_, thread| thread.spin.borrow_mut().changed());
+        });
         self.data.into_inner()
     }
 }
@@ -95,27 +130,27 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// Reads through a pointer.
     #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
-        let _access = Accessing::begin(self.object, false);
+        let _access = Accessing::begin(self, false);
         f(self.data.get())
     }
 
     /// Writes through a pointer.
     #[track_caller]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-        let _access = Accessing::begin(self.object, true);
+        let _access = Accessing::begin(self, true);
         f(self.data.get())
     }
 
     /// A pointer to read through.
     #[track_caller]
     pub fn get(&self) -> ConstPtr<T> {
-        ConstPtr { access: Accessing::begin(self.object, false), pointer: self.data.get() }
+        ConstPtr { access: Accessing::begin(self, false), pointer: self.data.get() }
     }
 
     /// A pointer to write through.
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
-        MutPtr { access: Accessing::begin(self.object, true), pointer: self.data.get() }
+        MutPtr { access: Accessing::begin(self, true), pointer: self.data.get() }
     }
 }
 

@@ -26,6 +26,11 @@
 #[macro_use]
 mod macros;
 
+/// The book's chapter about this crate: its code is run like any example.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust-library.md")]
+struct Book;
+
 pub mod alloc;
 pub mod cell;
 pub mod future;

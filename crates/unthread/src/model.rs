@@ -64,6 +64,22 @@ pub struct Builder {
     pub location: bool,
 }
 
+/// What [`Builder::check`] gives.
+#[cfg(not(loom))]
+pub type Checked = Report;
+
+/// What [`Builder::check`] gives.
+#[cfg(loom)]
+pub type Checked = ();
+
+#[cfg(not(loom))]
+fn checked(report: Report) -> Checked {
+    report
+}
+
+#[cfg(loom)]
+fn checked(_: Report) -> Checked {}
+
 /// The most events of an execution, unless said otherwise.
 const EVENTS: usize = 10_000;
 
@@ -115,9 +131,15 @@ impl Builder {
         self
     }
 
-    /// Checks a closure and panics if anything is wrong, with the execution that shows it.
+    /// Checks a closure and panics if anything is wrong, with the execution that shows it. Gives the report, or nothing with `--cfg loom`, as tests for
+    /// loom expect.
     #[track_caller]
-    pub fn check<F: Fn() + Sync + Send + 'static>(&self, f: F) -> Report {
+    pub fn check<F: Fn() + Sync + Send + 'static>(&self, f: F) -> Checked {
+        checked(self.check_or_panic(f))
+    }
+
+    #[track_caller]
+    fn check_or_panic<F: Fn() + Sync + Send + 'static>(&self, f: F) -> Report {
         let body: Arc<dyn Fn() + Send + Sync> = Arc::new(f);
         if let Some(schedule) = environment::replay() {
             return self.replay(body, &schedule);

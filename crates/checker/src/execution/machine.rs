@@ -54,6 +54,9 @@ impl<'s, S: Subject> Machine<'s, S> {
         let mut shared = Shared::new(self.subject.initial_cells());
         let mut threads: Vec<_> =
             self.subject.initial().into_iter().map(|(key, local)| ThreadState::new(key, local)).collect();
+        if self.subject.has_unseen() {
+            shared.watch_accesses();
+        }
         for thread in &mut threads {
             self.subject.take_new_cells(&mut thread.local, &mut |loc, value| shared.create(loc, value));
         }
@@ -171,7 +174,12 @@ impl<'s, S: Subject> Machine<'s, S> {
         let awaiting = self.subject.awaiting(&state.threads[thread.index()].local);
         // A cell that was freed shows nothing at all: the next read of it fails.
         let shows = |loc, value| state.shared.check(loc).is_ok() && self.view(state, thread, loc) == value;
-        !awaiting.is_empty() && awaiting.iter().all(|&(loc, value)| shows(loc, value))
+        !awaiting.is_empty()
+            && awaiting.iter().all(|&(loc, value)| shows(loc, value))
+            && self.subject.unseen(&state.threads[thread.index()].local).iter().all(|&(loc, writes)| {
+                let underway = state.threads[thread.index()].buffer.entries().iter().filter(|entry| entry.loc == loc);
+                state.shared.run_of(loc, thread) + underway.count() as u32 >= writes
+            })
     }
 
     /// Whether another thread keeps this one from memory.
@@ -221,6 +229,7 @@ impl<'s, S: Subject> Machine<'s, S> {
         let failure = state.shared.check(entry.loc).err();
         if failure.is_none() {
             state.shared.write(entry.loc, entry.value);
+            state.shared.note_access(entry.loc, thread, true);
         }
         let written = Some((entry.loc, entry.value));
         Performed { operation: None, result: 0, written, buffered: false, failure, created: Vec::new() }
@@ -321,6 +330,10 @@ impl<'s, S: Subject> Machine<'s, S> {
         loc: Loc,
     ) -> (i64, Option<(Loc, i64)>) {
         let old = self.view(state, id, loc);
+        let is_forwarded = || state.threads[id.index()].buffer.contains(loc);
+        if matches!(operation, Operation::Read { .. } | Operation::Cas { .. }) && !is_forwarded() {
+            state.shared.note_access(loc, id, false);
+        }
         let new = match *operation {
             Operation::Read { .. } | Operation::Touch { .. } => return (old, None),
             Operation::Count { by: 0, .. } => return (old, None),
@@ -338,11 +351,13 @@ impl<'s, S: Subject> Machine<'s, S> {
                     return (0, Some((loc, value)));
                 }
                 state.shared.write(loc, value);
+                state.shared.note_access(loc, id, true);
                 return (0, Some((loc, value)));
             }
             _ => unreachable!("only these have a location"),
         };
         state.shared.write(loc, new);
+        state.shared.note_access(loc, id, true);
         (old, Some((loc, new)))
     }
 

@@ -47,12 +47,40 @@ pub struct Shared {
     held: Vec<(u32, LockMode, ThreadId)>,
     /// Threads that wait for a condition variable, sorted, and whether they have been notified.
     waiting: Vec<(u32, ThreadId, bool)>,
+    /// For each global cell, who wrote it last, and how often without anyone else accessing it. Nothing where nobody asks.
+    runs: Option<Vec<(ThreadId, u32)>>,
 }
 
 impl Shared {
     /// Memory with these values in its global cells; no lock is held.
     pub fn new(cells: Vec<i64>) -> Shared {
-        Shared { cells, heap: Vec::new(), freed: Vec::new(), held: Vec::new(), waiting: Vec::new() }
+        Shared { cells, heap: Vec::new(), freed: Vec::new(), held: Vec::new(), waiting: Vec::new(), runs: None }
+    }
+
+    /// Remembers from now on who accesses which cell.
+    pub fn watch_accesses(&mut self) {
+        self.runs = Some(Vec::new());
+    }
+
+    /// A thread has accessed a cell in memory.
+    pub fn note_access(&mut self, loc: Loc, thread: ThreadId, writes: bool) {
+        let (Some(runs), Some(index)) = (&mut self.runs, loc.as_global()) else { return };
+        if index >= runs.len() {
+            runs.resize(index + 1, (thread, 0));
+        }
+        let (writer, times) = &mut runs[index];
+        match (*writer == thread, writes) {
+            (true, true) => *times += 1,
+            (true, false) => {}
+            (false, true) => (*writer, *times) = (thread, 1),
+            (false, false) => *times = 0,
+        }
+    }
+
+    /// How often a thread has written a cell since anyone else accessed it.
+    pub fn run_of(&self, loc: Loc, thread: ThreadId) -> u32 {
+        let run = self.runs.as_ref().zip(loc.as_global()).and_then(|(runs, index)| runs.get(index));
+        run.filter(|run| run.0 == thread).map_or(0, |run| run.1)
     }
 
     /// A cell comes into being with a value.

@@ -27,6 +27,17 @@ pub trait Subject {
     /// What a spinning thread waits for: some of these cells must show another value. Empty when it does not spin.
     fn awaiting<'t>(&self, thread: &'t Self::Thread) -> &'t [(Loc, i64)];
 
+    /// What else a spinning thread waits for, where its turn wrote cells and left them as they were: each of them, with how often it did. It goes on when
+    /// another thread has accessed one of them meanwhile.
+    fn unseen<'t>(&self, _: &'t Self::Thread) -> &'t [(Loc, u32)] {
+        &[]
+    }
+
+    /// Whether the machine is to remember who accessed which cell last: for [`Subject::unseen`].
+    fn has_unseen(&self) -> bool {
+        false
+    }
+
     /// The lock that keeps everybody but its holder from memory, if there is one.
     fn bus(&self) -> Option<u32> {
         None

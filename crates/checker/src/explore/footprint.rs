@@ -25,6 +25,8 @@ pub(super) struct Access {
 pub(super) enum Mode {
     /// Sees what was there.
     Read,
+    /// Sees what was there, and whether others have seen it.
+    Look,
     /// Sees the newest store of its own thread, with this many of the thread's stores to the cell still on their way.
     Own(u8),
     /// Changes it in a way that does not depend on other sharers: a shared lock.
@@ -73,7 +75,7 @@ impl Mode {
         match self {
             Mode::Own(_) => 0,
             Mode::Read => 1,
-            Mode::Share | Mode::Reference | Mode::ReleaseEarly | Mode::ReleaseLate => 2,
+            Mode::Look | Mode::Share | Mode::Reference | Mode::ReleaseEarly | Mode::ReleaseLate => 2,
             Mode::Write => 3,
         }
     }
@@ -83,8 +85,8 @@ impl Mode {
         match (self, other) {
             (Mode::Write, Mode::Own(waiting)) | (Mode::Own(waiting), Mode::Write) => waiting == 0,
             (Mode::Write, _) | (_, Mode::Write) => true,
-            (Mode::Read, Mode::Read) => false,
-            (Mode::Read, Mode::Own(_)) | (Mode::Own(_), Mode::Read) => false,
+            (Mode::Read, Mode::Read) | (Mode::Look, Mode::Look) => false,
+            (Mode::Read | Mode::Look, Mode::Own(_)) | (Mode::Own(_), Mode::Read | Mode::Look) => false,
             (Mode::Read, _) | (_, Mode::Read) => true,
             _ => false,
         }

@@ -15,7 +15,7 @@ pub(super) enum Gate {
     Lock(Object, LockMode),
     /// The thread has been notified, and the lock is free.
     Notified(Object),
-    /// One of the cells shows another value, or has been freed.
+    /// One of the cells shows another value, has been freed, or has been accessed by others.
     Changed(Vec<Awaited>),
     /// The thread has ended, or has never been started.
     Ended(ThreadKey, Object),
@@ -29,6 +29,8 @@ pub(super) struct Awaited {
     pub(super) block: Option<Object>,
     /// What it showed.
     pub(super) value: i64,
+    /// How often the thread wrote it, if others matter that have accessed it since.
+    pub(super) writes: u32,
 }
 
 impl Gate {
@@ -44,9 +46,10 @@ impl Gate {
                 order.notified.iter().filter(since).any(told) && is_free(order, *lock, LockMode::Exclusive, after)
             }
             Gate::Changed(cells) => cells.iter().any(|awaited| {
-                let Awaited { loc, cell, block, value } = *awaited;
+                let Awaited { loc, cell, block, value, writes } = *awaited;
                 block.is_some_and(|block| is_written(order, block, after))
                     || view(order, taken.thread, loc, cell, after) != value
+                    || writes > 0 && run_of(order, taken.thread, cell, after) < writes
             }),
             Gate::Ended(thread, object) => {
                 let ends = |at: usize| order.events[at].thread == *thread;
@@ -74,6 +77,22 @@ pub(super) fn is_free(order: &Order, lock: Object, wanted: LockMode, after: &Row
         *held += i32::from(order.events[at].holds);
     }
     alone == 0 && (wanted == LockMode::Shared || shared == 0)
+}
+
+/// How often a thread has written a cell since anyone else accessed it, with its stores that are underway.
+fn run_of(order: &Order, thread: ThreadKey, cell: Object, after: &Row) -> u32 {
+    let among = order.chain(cell).filter(|touch| rows::has(after, touch.0) && !matches!(touch.1, Mode::Own(_)));
+    let own = among.take_while(|touch| order.events[touch.0].thread == thread);
+    let arrived = own.filter(|touch| touch.1 == Mode::Write).count();
+    let is_underway = |&at: &usize| {
+        let event = &order.events[at];
+        event.thread == thread
+            && event.stored.is_some_and(|stored| stored.1 == cell)
+            && rows::has(after, at)
+            && !order.arrived(at, after)
+    };
+    let underway = if order.has_stores() { (0..order.len()).filter(is_underway).count() } else { 0 };
+    (arrived + underway) as u32
 }
 
 /// What a thread sees in a cell after these events.

@@ -228,7 +228,7 @@ impl Search<'_> {
                     *touched = Touched { write: event, shares: Vec::new(), reads: Vec::new() };
                 }
                 Mode::Share => touched.shares.push(event),
-                Mode::Read | Mode::Own(_) => touched.reads.push(event),
+                Mode::Read | Mode::Look | Mode::Own(_) => touched.reads.push(event),
             }
         }
         self.undone.push(undo);

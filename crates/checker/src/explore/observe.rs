@@ -106,7 +106,13 @@ impl<S: Subject> Observer<'_, '_, S> {
             let mode = self.read(loc);
             touch(&mut self.taken.footprint, self.objects, loc, mode);
             let block = loc.block().map(|block| self.objects.block(block));
-            cells.push(Awaited { loc, cell: self.objects.cell(loc), block, value });
+            cells.push(Awaited { loc, cell: self.objects.cell(loc), block, value, writes: 0 });
+        }
+        for &(loc, writes) in self.machine.subject.unseen(&self.state.threads[self.thread.index()].local) {
+            touch(&mut self.taken.footprint, self.objects, loc, Mode::Look);
+            for awaited in cells.iter_mut().filter(|awaited| awaited.loc == loc) {
+                awaited.writes = writes;
+            }
         }
         self.taken.gate = Gate::Changed(cells);
     }

@@ -20,6 +20,7 @@ pub(super) struct Story {
     /// For each violation, where it happens, its table, and what the checker tells of it.
     told: Vec<(String, String, Option<JsonViolation>)>,
     events: u64,
+    preemptions: Option<u32>,
     html: Option<PathBuf>,
 }
 
@@ -44,7 +45,8 @@ impl Story {
             let written = page::write(&folder, report, &violations, took);
             written.inspect_err(|error| eprintln!("UNTHREAD_HTML={}: {error}", folder.display())).ok()
         });
-        Story { memory: options.memory, took, under_sc, told, events: options.limits.events, html }
+        let (events, preemptions) = (options.limits.events, options.limits.preemptions);
+        Story { memory: options.memory, took, under_sc, told, events, preemptions, html }
     }
 
     /// What is wrong.
@@ -94,12 +96,19 @@ impl Story {
     pub(super) fn summary(&self, report: &Report) -> String {
         let name = report.verdict().name();
         let coverage = report.coverage.as_deref().map_or(String::new(), |coverage| format!(" ({coverage})"));
+        let bound = match (&report.stop, self.preemptions) {
+            (StopReason::PreemptionLimit, Some(1)) => ": executions with more than 1 preemption are left out".to_string(),
+            (StopReason::PreemptionLimit, Some(most)) => {
+                format!(": executions with more than {most} preemptions are left out")
+            }
+            _ => String::new(),
+        };
         let redundant = match report.statistics.redundant {
             0 => String::new(),
             n => format!(", {n} given up"),
         };
         format!(
-            "{}: {name} with {} memory, {}: {}{redundant} in {}{coverage}",
+            "{}: {name} with {} memory, {}: {}{redundant} in {}{coverage}{bound}",
             report.program,
             self.memory,
             report.stop.name(),

@@ -20,6 +20,8 @@ pub(crate) struct Request {
     pub(crate) site: u32,
     /// It waits until one of these cells shows another value.
     pub(crate) awaiting: Vec<(Loc, i64)>,
+    /// Or until somebody else has accessed one of these, which it has written so often.
+    pub(crate) unseen: Vec<(Loc, u32)>,
     pub(crate) waits: Waits,
 }
 
@@ -33,7 +35,7 @@ const MOST_STRAGGLERS: u32 = 100_000;
 
 impl Request {
     pub(crate) fn of(operation: Operation) -> Request {
-        Request { operation, site: 0, awaiting: Vec::new(), waits: Waits::Forever }
+        Request { operation, site: 0, awaiting: Vec::new(), unseen: Vec::new(), waits: Waits::Forever }
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) struct ThreadContext {
     pub(crate) locals: RefCell<Vec<(usize, Local)>>,
     pub(crate) panicked: RefCell<Option<Panicked>>,
     pub(crate) spin: RefCell<super::spin::Spin>,
-    /// Where its stack begins: the highest address.
+    /// Where the stack of the code under test begins: an address above all of it. What lies above that changes whenever the thread is resumed.
     pub(crate) stack_base: Cell<usize>,
     pub(crate) wakeups_left: Cell<u32>,
     pub(crate) failures_left: Cell<u32>,
@@ -133,7 +133,6 @@ impl Execution {
         // SAFETY: contexts are boxed and live as long as the execution, which unwinds or leaks every fiber before it goes.
         let this: &'static ThreadContext = unsafe { NonNull::from(&*context).as_ref() };
         let fiber = Fiber::new(move |handover| this.run(handover, body));
-        context.stack_base.set(fiber.stack_base());
         *context.fiber.borrow_mut() = Some(fiber);
         threads.push(context);
         index
@@ -159,10 +158,15 @@ impl Execution {
         }
     }
 
-    /// Drops what statics hold, and says what is still there.
-    pub(crate) fn left_behind(&self) -> Option<Failure> {
+    /// Drops what statics hold, and says what is still there. The values in memory are given.
+    pub(crate) fn left_behind(&self, cells: &[i64]) -> Option<Failure> {
         self.abandoned.set(true);
-        self.drop_lazies();
+        // Stores may have arrived in another order than threads made them.
+        *self.mirror.borrow_mut() = cells.to_vec();
+        if let Err(payload) = self.drop_lazies() {
+            let message = format!("a static is dropped: {}", panics::message(&*payload));
+            return Some(Failure::new(FailureKind::Panic, message));
+        }
         let left = self.must_go.borrow();
         let mut left: Vec<_> = left.values().collect();
         left.sort_unstable();
@@ -176,13 +180,15 @@ impl Execution {
         Some(Failure::new(FailureKind::Leak, message))
     }
 
-    fn drop_lazies(&self) {
+    fn drop_lazies(&self) -> Result<(), Box<dyn Any + Send>> {
         let threads = self.threads.borrow();
-        let Some(main) = threads.first() else { return };
+        let Some(main) = threads.first() else { return Ok(()) };
         let _entered = Entered::new(self, main);
-        while let Some(lazy) = self.lazies.borrow_mut().pop() {
-            drop(lazy);
+        let next = || self.lazies.borrow_mut().pop();
+        while let Some(lazy) = next() {
+            catch_unwind(AssertUnwindSafe(|| drop(lazy)))?;
         }
+        Ok(())
     }
 
     /// Unwinds every thread that has not ended: the youngest first, as it may borrow from those that made it.
@@ -198,7 +204,8 @@ impl Execution {
                 fiber.leak();
             }
         }
-        self.drop_lazies();
+        // Nobody is interested in what goes wrong now.
+        let _ = self.drop_lazies();
     }
 }
 
@@ -206,6 +213,8 @@ impl ThreadContext {
     /// The thread's body, on its own stack.
     fn run(&self, handover: &Handover, body: Box<dyn FnOnce()>) {
         self.handover.set(Some(NonNull::from(handover)));
+        let bottom = 0usize;
+        self.stack_base.set((&raw const bottom).addr());
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             body();
             self.drop_locals();

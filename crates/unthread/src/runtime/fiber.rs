@@ -2,7 +2,7 @@
 //!
 //! Stacks are kept for the next thread, per OS thread: making one takes the operating system, reusing one takes nothing.
 
-use corosensei::stack::{DefaultStack, Stack};
+use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::RefCell;
 
@@ -12,7 +12,6 @@ pub(crate) type Handover = Yielder<i64, ()>;
 /// A thread that can be run from one operation to the next.
 pub(crate) struct Fiber {
     coroutine: Option<Coroutine<i64, (), (), DefaultStack>>,
-    stack_base: usize,
 }
 
 std::thread_local! {
@@ -30,13 +29,7 @@ impl Fiber {
     pub(crate) fn new(body: impl FnOnce(&Handover) + 'static) -> Fiber {
         let kept = STACKS.with_borrow_mut(Vec::pop);
         let stack = kept.unwrap_or_else(|| DefaultStack::new(STACK_SIZE).expect("there is memory for a stack"));
-        let stack_base = stack.base().get();
-        Fiber { coroutine: Some(Coroutine::with_stack(stack, move |handover, _| body(handover))), stack_base }
-    }
-
-    /// Where its stack begins: the highest address.
-    pub(crate) fn stack_base(&self) -> usize {
-        self.stack_base
+        Fiber { coroutine: Some(Coroutine::with_stack(stack, move |handover, _| body(handover))) }
     }
 
     /// Runs the thread to its next operation, or to its end. Says whether it has come to its end.

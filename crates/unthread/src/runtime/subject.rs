@@ -104,6 +104,14 @@ impl Subject for ClosureSubject {
         &thread.request.awaiting
     }
 
+    fn unseen<'t>(&self, thread: &'t ClosureThread) -> &'t [(Loc, u32)] {
+        &thread.request.unseen
+    }
+
+    fn has_unseen(&self) -> bool {
+        true
+    }
+
     fn initial_cells(&self) -> Vec<i64> {
         Vec::new()
     }
@@ -122,7 +130,7 @@ impl Subject for ClosureSubject {
     }
 
     fn left_behind(&self, state: &State<ClosureThread>) -> Option<Failure> {
-        state.threads.first()?.local.execution.left_behind()
+        state.threads.first()?.local.execution.left_behind(state.shared.cells())
     }
 }
 

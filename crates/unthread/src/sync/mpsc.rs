@@ -5,7 +5,7 @@
 
 pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 
-use crate::runtime::{abandon_or, create_cell, happens, update, update_when_changed};
+use crate::runtime::{abandon_or, create_cell, exchange, happens, update, update_when_changed};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
@@ -127,13 +127,17 @@ impl<T> SyncSender<T> {
     /// Sends a message if there is room.
     #[track_caller]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
-        let there = update(self.shared.cell, RmwOp::Add, 0);
-        let full = self.shared.bound.is_some_and(|bound| there >= bound as i64 && there < CLOSED / 2);
-        if full {
-            return Err(TrySendError::Full(message));
+        let mut there = update(self.shared.cell, RmwOp::Add, 0);
+        loop {
+            if self.shared.bound.is_some_and(|bound| there >= bound as i64 && there < CLOSED / 2) {
+                return Err(TrySendError::Full(message));
+            }
+            match exchange(self.shared.cell, there, there + 1) {
+                found if found == there => break,
+                found => there = found,
+            }
         }
-        // Another sender may have come in between; then it is as if this one had come after it and waited.
-        self.shared.send(message).map_err(|SendError(message)| TrySendError::Disconnected(message))
+        self.shared.push(message).map_err(|SendError(message)| TrySendError::Disconnected(message))
     }
 }
 

@@ -128,7 +128,7 @@ fn a_loop_that_waits_costs_no_executions() {
         }
         other.join().unwrap();
     });
-    assert!(executions <= 4, "{executions}");
+    assert!(executions <= 5, "{executions}");
 }
 
 #[test]
@@ -164,4 +164,49 @@ fn whether_a_lock_is_poisoned_depends_on_the_order() {
     });
     let expected = [(false, false, false), (false, true, false), (true, true, false)];
     assert_eq!(seen, BTreeSet::from(expected));
+}
+
+#[test]
+fn a_loop_that_sets_a_flag_and_resets_it_waits_until_others_have_looked() {
+    let seen = outcomes(|| {
+        let shared = Arc::new((AtomicUsize::new(0), AtomicBool::new(false)));
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let seen = [(); 3].map(|()| shared.0.load(Acquire));
+                shared.1.store(true, Release);
+                seen
+            })
+        };
+        while !shared.1.load(Acquire) {
+            shared.0.swap(1, SeqCst);
+            shared.0.swap(2, SeqCst);
+            shared.0.swap(0, SeqCst);
+            thread::yield_now();
+        }
+        other.join().unwrap()
+    });
+    // Any three numbers can be seen: also 2, then 1, then 2, though that takes three turns.
+    assert_eq!(seen.len(), 27, "{seen:?}");
+}
+
+#[test]
+fn a_poll_that_takes_a_flag_ends() {
+    holds(|| {
+        let shared = Arc::new((AtomicBool::new(false), AtomicUsize::new(0)));
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || shared.1.store(7, Release))
+        };
+        let poll = || {
+            assert!(!shared.0.swap(true, Acquire), "nobody else takes it");
+            let found = shared.1.load(Acquire);
+            shared.0.store(false, Release);
+            found
+        };
+        while poll() == 0 {
+            thread::yield_now();
+        }
+        other.join().unwrap();
+    });
 }
