@@ -62,14 +62,15 @@ fn stores_that_overtake_stores_are_a_witness_against_pso() {
 
 #[test]
 fn a_release_store_is_cheaper_than_a_fence() {
-    let flags = |more: &[&str]| [&["fences", "-", "--memory", "pso"], more].concat();
-    let fence = unthread_stdin(MESSAGE_PASSING, &flags(&[]));
+    let fences =
+        |more: &[&'static str]| unthread_stdin(MESSAGE_PASSING, &[&["fences", "-", "--memory", "pso"], more].concat());
+    let fence = fences(&[]);
     assert!(fence.out.contains("+shared x, y; thread a { x = 1; fence; y = 1; }"), "{}", fence.out);
-    let release = unthread_stdin(MESSAGE_PASSING, &flags(&["--orderings"]));
+    let release = fences(&["--orderings"]);
     assert_eq!(release.code, 0, "{}", release.err);
     assert!(release.out.contains("1 change: so that pso makes no difference"), "{}", release.out);
     assert!(release.out.contains("+shared x, y; thread a { x = 1; y.store(1, release); }"), "{}", release.out);
-    let found = object(&unthread_stdin(MESSAGE_PASSING, &flags(&["--orderings", "--json"])).out);
+    let found = object(&fences(&["--orderings", "--json"]).out);
     assert_eq!((&found["fences"][0]["store"], &found["fences"][0]["ordering"]), (&"y = 1;".into(), &"release".into()));
 }
 
