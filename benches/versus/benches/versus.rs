@@ -128,8 +128,13 @@ fn measure(check: impl FnOnce(&'static AtomicU64) -> bool) -> Measured {
 }
 
 fn with_unthread(f: fn()) -> Measured {
+    with_engine(unthread::Engine::Dpor, f)
+}
+
+fn with_engine(engine: unthread::Engine, f: fn()) -> Measured {
     measure(|executions| {
         let mut builder = unthread::model::Builder::new();
+        builder.engine = engine;
         builder.max_duration = Some(PATIENCE);
         let report = builder.report(move || {
             executions.fetch_add(1, Count);
@@ -194,5 +199,10 @@ fn main() {
         let shuttles = with_shuttle(shuttles);
         let ratio = looms.took.as_secs_f64() / ours.took.as_secs_f64();
         println!("{name:16} {} {} {} {ratio:>7.1}×", shown(&ours), shown(&looms), shown(&shuttles));
+    }
+    println!("\nExecutions per second where nothing is reduced:");
+    for (name, [ours, looms, _]) in [all[2], all[4]] {
+        let (ours, looms) = (with_engine(unthread::Engine::Exhaustive, ours), with_loom(looms));
+        println!("{name:16} {} {}", shown(&ours), shown(&looms));
     }
 }
