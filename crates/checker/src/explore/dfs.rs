@@ -12,7 +12,7 @@ use crate::schedule::Step;
 /// How often the watch is asked, in executions.
 const LOOK_EVERY: u64 = 256;
 
-/// The length of an execution that is taken to be endless, unless the user says less.
+/// The length of an execution that is taken to be endless, unless the user says how long it may be.
 const MOST_EVENTS: u64 = 10_000;
 
 /// Runs every execution and reports.
@@ -32,7 +32,7 @@ fn run<'a, S: Describe>(
     // For each step of the path and for its end, what is still to be tried there, last first.
     let mut left: Vec<Vec<Step>> = vec![possible(machine, &running)];
     loop {
-        let too_long = running.path.len() as u64 >= findings.options.limits.events.min(MOST_EVENTS);
+        let too_long = running.path.len() as u64 >= findings.options.limits.events_or(MOST_EVENTS);
         findings.judge.look_at(&running.state, || running.path.clone());
         if let Some(step) = left.last_mut().filter(|_| !too_long).and_then(Vec::pop) {
             let operation = machine.subject.operation(&running.state.threads[step.thread.index()].local);

@@ -31,7 +31,7 @@ use crate::schedule::{Action, Step};
 /// How often the watch is asked, in executions.
 const LOOK_EVERY: u64 = 1024;
 
-/// The length of an execution that is taken to be endless, unless the user says less.
+/// The length of an execution that is taken to be endless, unless the user says how long it may be.
 pub(super) const MOST_EVENTS: u64 = 10_000;
 
 /// Explores every trace and reports.
@@ -148,7 +148,7 @@ impl<'a, S: Describe> Search<'a, S> {
     /// Decides what to do at the present node.
     fn next(&mut self) -> Result<Next, String> {
         let node = self.nodes.last_mut().expect("there is a node for every state");
-        if self.order.len() as u64 >= self.findings.options.limits.events.min(MOST_EVENTS) {
+        if self.order.len() as u64 >= self.findings.options.limits.events_or(MOST_EVENTS) {
             self.findings.incomplete = Some(StopReason::EventLimit);
             return Ok(Next::Redundant);
         }

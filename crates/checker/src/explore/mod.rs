@@ -102,6 +102,13 @@ pub struct Limits {
     pub preemptions: Option<u32>,
 }
 
+impl Limits {
+    /// The most steps of one execution: so many, unless something was said.
+    fn events_or(&self, usual: u64) -> u64 {
+        if self.events == u64::MAX { usual } else { self.events }
+    }
+}
+
 /// Looks at a search from outside: time, interrupts, progress.
 pub trait Watch: Sync {
     /// Called now and then. An answer ends the search.

@@ -97,7 +97,9 @@ impl Story {
         let name = report.verdict().name();
         let coverage = report.coverage.as_deref().map_or(String::new(), |coverage| format!(" ({coverage})"));
         let bound = match (&report.stop, self.preemptions) {
-            (StopReason::PreemptionLimit, Some(1)) => ": executions with more than 1 preemption are left out".to_string(),
+            (StopReason::PreemptionLimit, Some(1)) => {
+                ": executions with more than 1 preemption are left out".to_string()
+            }
             (StopReason::PreemptionLimit, Some(most)) => {
                 format!(": executions with more than {most} preemptions are left out")
             }
