@@ -128,8 +128,13 @@ fn measure(check: impl FnOnce(&'static AtomicU64) -> bool) -> Measured {
 }
 
 fn with_unthread(f: fn()) -> Measured {
+    with_engine(unthread::Engine::Dpor, f)
+}
+
+fn with_engine(engine: unthread::Engine, f: fn()) -> Measured {
     measure(|executions| {
         let mut builder = unthread::model::Builder::new();
+        builder.engine = engine;
         builder.max_duration = Some(PATIENCE);
         let report = builder.report(move || {
             executions.fetch_add(1, Count);
@@ -178,7 +183,6 @@ fn shown(measured: &Measured) -> String {
 }
 
 fn main() {
-    println!("{:16} {:^35} {:^35} {:^35} {:>8}", "", "unthread", "loom", "shuttle, depth first", "vs loom");
     let all: [(&str, [fn(); 3]); 7] = [
         ("store buffering", [our_tests::store_buffering, loom_tests::store_buffering, shuttle_tests::store_buffering]),
         ("mutex 2×3", [our_tests::mutex_2x3, loom_tests::mutex_2x3, shuttle_tests::mutex_2x3]),
@@ -188,6 +192,13 @@ fn main() {
         ("spinlock 2×2", [our_tests::spinlock_2x2, loom_tests::spinlock_2x2, shuttle_tests::spinlock_2x2]),
         ("Treiber 2×2", [our_tests::treiber_2x2, loom_tests::treiber_2x2, shuttle_tests::treiber_2x2]),
     ];
+    // Before shuttle has changed how panics are shown.
+    println!("Executions per second where nothing is reduced: unthread, loom");
+    for (name, [ours, looms, _]) in [all[2], all[4]] {
+        let (ours, looms) = (with_engine(unthread::Engine::Exhaustive, ours), with_loom(looms));
+        println!("{name:16} {} {}", shown(&ours), shown(&looms));
+    }
+    println!("\n{:16} {:^35} {:^35} {:^35} {:>8}", "", "unthread", "loom", "shuttle, depth first", "vs loom");
     for (name, [ours, looms, shuttles]) in all {
         let ours = with_unthread(ours);
         let looms = with_loom(looms);

@@ -12,7 +12,7 @@ use crate::schedule::Step;
 /// How often the watch is asked, in executions.
 const LOOK_EVERY: u64 = 256;
 
-/// The length of an execution that is taken to be endless, unless the user says less.
+/// The length of an execution that is taken to be endless, unless the user says how long it may be.
 const MOST_EVENTS: u64 = 10_000;
 
 /// Runs every execution and reports.

@@ -31,7 +31,7 @@ use crate::schedule::{Action, Step};
 /// How often the watch is asked, in executions.
 const LOOK_EVERY: u64 = 1024;
 
-/// The length of an execution that is taken to be endless, unless the user says less.
+/// The length of an execution that is taken to be endless, unless the user says how long it may be.
 pub(super) const MOST_EVENTS: u64 = 10_000;
 
 /// Explores every trace and reports.

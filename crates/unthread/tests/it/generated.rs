@@ -20,7 +20,7 @@ type Histories = Vec<Vec<i64>>;
 #[test]
 fn generated_programs_do_the_same_as_closures() {
     let features = Features { locks: true, control: true, ..Features::MEMORY };
-    let (cases, compared) = (cases(80), AtomicU32::new(0));
+    let (cases, compared) = (cases(1000), AtomicU32::new(0));
     for_all(sketches(features), cases, |sketch| {
         if sketch.any(is_left_out) {
             return Ok(());
