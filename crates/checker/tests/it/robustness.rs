@@ -256,7 +256,7 @@ fn graph(program: &Program, memory: MemoryModel) -> Option<(Option<u64>, Vec<Fin
     let coverage = Coverage::States;
     let options = Options { engine: Engine::Cumulative, coverage, all_violations: true, ..Options::new(memory) };
     let report = check(program, &options, &Unwatched);
-    (report.stop == StopReason::Exhausted).then(|| (report.statistics.histories, report.final_states))
+    (report.stop == StopReason::Exhausted).then_some((report.statistics.histories, report.final_states))
 }
 
 /// A graph knows values and not who wrote them, so it can miss a difference but never make one up.
