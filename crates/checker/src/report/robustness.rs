@@ -274,7 +274,8 @@ impl Text<'_> {
             let threads = threads(self.program, fence.routine);
             text += &format!("  {}:{}:{}: thread {threads}: {place}\n", source.name, at.line, at.column);
         }
-        text + &fences_diff(self.program, set).map_or(String::new(), |diff| format!("\n{diff}\n"))
+        let diff = fences_diff(self.program, set).filter(|_| !set.is_empty());
+        text + &diff.map_or(String::new(), |diff| format!("\n{diff}\n"))
     }
 }
 

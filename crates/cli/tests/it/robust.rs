@@ -158,6 +158,20 @@ fn automata_are_known_by_their_first_words() {
 }
 
 #[test]
+fn the_size_of_an_automatons_memory_may_be_said() {
+    let folder = folder("memory_size");
+    let robust = |first: &str| {
+        std::fs::write(folder.join("dekker.txt"), format!("# cells\n{first}\n{DEKKER}"))
+            .expect("the folder is writable");
+        run(&["robust", "dekker.txt"], "", &folder)
+    };
+    assert_eq!(robust("memory_size 2").code, 1);
+    assert_eq!(robust("thread idle final a initial a transition a a noop end").code, 1);
+    let wrong = robust("memory_size two");
+    assert_eq!((wrong.code, wrong.err.contains("expected a number of cells, found `two`")), (2, true), "{}", wrong.err);
+}
+
+#[test]
 fn mistakes_in_automata_are_shown_with_their_place() {
     let folder = folder("mistakes");
     let text = DEKKER.replace("write 1 0", "wriet 1 0").replace("check == r 0", "check == r");

@@ -37,11 +37,15 @@ pub fn parse(source: Arc<Source>) -> Result<Program, Vec<Diagnostic>> {
     Ok(program)
 }
 
-/// Whether a text looks like Trencher's format: its first word is `thread`, and the third `initial`.
+/// Whether a text looks like Trencher's format: its first word is `memory_size`, or it is `thread` and the third begins
+/// something that a thread consists of.
 pub fn is_likely(text: &str) -> bool {
     let lines = text.lines().map(|line| line.split_once('#').map_or(line, |(before, _)| before));
     let mut words = lines.flat_map(str::split_whitespace);
-    words.next() == Some("thread") && words.nth(1) == Some("initial")
+    match words.next() {
+        Some("memory_size") => true,
+        first => first == Some("thread") && matches!(words.nth(1), Some("initial" | "final" | "transition")),
+    }
 }
 
 /// A thread as it stands in the text.

@@ -12,6 +12,10 @@ pub(super) fn parse(source: &Source) -> (Vec<Thread>, Vec<Diagnostic>) {
     let mut parser = Parser { words: words(text), at: 0, end: text.len(), diagnostics: Vec::new(), transitions: 0 };
     let mut threads: Vec<Thread> = Vec::new();
     while let Some(word) = parser.next() {
+        if word.text == "memory_size" {
+            parser.memory_size();
+            continue;
+        }
         if word.text != "thread" {
             parser.complain(word.span, format!("expected `thread`, found `{}`", shown(word.text)));
             parser.skip_to(&["thread"]);
@@ -107,6 +111,15 @@ impl<'a> Parser<'a> {
                 self.complain(Span::new(self.end, self.end), format!("{what} is missing at the end of the text"));
                 Err(Noted)
             }
+        }
+    }
+
+    /// What follows `memory_size`. Cells come into being when they are used, so the number says nothing.
+    fn memory_size(&mut self) {
+        let Ok(word) = self.name("the size of the memory") else { return };
+        if !word.text.parse().is_ok_and(|size: i64| size >= 0) {
+            self.complain(word.span, format!("expected a number of cells, found `{}`", shown(word.text)));
+            self.skip_to(&["thread", "memory_size"]);
         }
     }
 
