@@ -14,7 +14,7 @@ use super::happens_before::Taken;
 use super::judge::Judge;
 use super::observe::performed;
 use super::{Engine, Options};
-use crate::execution::{Describe, Interpreter, Machine, MemoryModel, Operation, Performed, Rules, State};
+use crate::execution::{Describe, Interpreter, Machine, MemoryModel, Operation, Performed, Rules, State, ThreadKey};
 use crate::program::Span;
 use crate::report::{Report, ViolationKind};
 use crate::schedule::{Action, Schedule, Step};
@@ -48,12 +48,25 @@ pub(super) struct Watcher<'a, S> {
     answers: Vec<Option<bool>>,
     /// The last steps, all of them numbered events with known answers. They have no clocks yet.
     pending: Vec<(Taken, Operation)>,
+    /// After each numbered step, what has overtaken something.
+    exposures: Vec<Exposure>,
+    /// Threads by number, for exposures.
+    keys: Vec<ThreadKey>,
     /// Steps that have been reported, by place, and the object that they miss a write of.
     known: FxHashSet<(u64, Span, u32)>,
     /// What went wrong where a witness was made.
     failed: Option<String>,
     /// A block was freed that a store could still be on its way to.
     frees_too_early: bool,
+}
+
+/// What stores could have made of an execution so far.
+#[derive(Clone, Copy, Default)]
+struct Exposure {
+    /// Threads whose last store may still be on its way, one bit each.
+    waiting: u64,
+    /// Whether something could have overtaken a store of its thread. If nothing could, happens-before is that of SC, and there is nothing to ask.
+    overtakes: bool,
 }
 
 impl<'a, S: Describe> Watcher<'a, S> {
@@ -67,6 +80,8 @@ impl<'a, S: Describe> Watcher<'a, S> {
             flags: Vec::new(),
             answers: Vec::new(),
             pending: Vec::new(),
+            exposures: Vec::new(),
+            keys: Vec::new(),
             known: FxHashSet::default(),
             failed: None,
             frees_too_early: false,
@@ -110,8 +125,9 @@ impl<'a, S: Describe> Watcher<'a, S> {
         if self.answers.len() <= number as usize {
             self.answers.resize(number as usize + 1, None);
         }
+        let can_matter = self.expose(&taken, &operation) || matches!(operation, Operation::Free { .. });
         let answer = &mut self.answers[number as usize];
-        if !self.borderline.asks(&taken, &operation) {
+        if !can_matter || !self.borderline.asks(&taken, &operation) {
             *answer = Some(false);
         }
         if let Some(is_borderline) = *answer {
@@ -125,6 +141,29 @@ impl<'a, S: Describe> Watcher<'a, S> {
         let n_flags = self.flags.len();
         self.step(&taken, &operation, span, judge, path);
         self.answers[number as usize] = Some(self.flags.len() > n_flags);
+    }
+
+    /// Notes a numbered step. Says whether anything so far could have overtaken a store.
+    fn expose(&mut self, taken: &Taken, operation: &Operation) -> bool {
+        let known = self.keys.iter().position(|&key| key == taken.thread);
+        let index = known.unwrap_or_else(|| {
+            self.keys.push(taken.thread);
+            self.keys.len() - 1
+        });
+        let bit = 1u64.checked_shl(index as u32).unwrap_or(0);
+        let is_store = matches!(operation, Operation::Write { .. }) && !taken.drains;
+        let is_ahead = !taken.drains && (!is_store || self.memory == MemoryModel::Pso);
+        let mut exposure = self.exposures.last().copied().unwrap_or_default();
+        // There are bits for so many threads; of others nothing is known.
+        exposure.overtakes |=
+            bit == 0 || is_ahead && exposure.waiting & bit != 0 && !taken.footprint.accesses.is_empty();
+        if taken.drains {
+            exposure.waiting &= !bit;
+        } else if is_store {
+            exposure.waiting |= bit;
+        }
+        self.exposures.push(exposure);
+        exposure.overtakes
     }
 
     fn len(&self) -> usize {
@@ -141,6 +180,7 @@ impl<'a, S: Describe> Watcher<'a, S> {
         if self.flags.last() == Some(&self.len()) {
             self.flags.pop();
         }
+        self.exposures.pop();
         if self.pending.pop().is_none() {
             self.borderline.undo();
         }
