@@ -1,8 +1,8 @@
 //! Engine `auto`: whichever engine is best for the program, found by trying.
 //!
-//! A search of states comes first, a short one: most programs have few, and where data multiplies but states do not, nothing beats it. Then the engine that learns
-//! from executions has a go, then again the search of states, for as many as it visits in a few seconds, and what is left is up to learning. If executions
-//! are without end (threads that go round in circles), the search of states goes on for as long as it takes. The bounds are counts, so the same program is always searched in the same way.
+//! A search of states and the engine that learns from executions take turns, longer ones each time. Most programs have few states, and where data multiplies but states do not, nothing
+//! beats visiting them; where threads and stores multiply, learning does. It has the last turn, without a bound; but if executions are without end (threads that go round in circles),
+//! the search of states goes on for as long as it takes. The bounds are counts, so the same program is always searched in the same way.
 
 use super::{Coverage, Engine, Options, Progress, Stage, Watch, cumulative, exhaustive};
 use crate::execution::{Interpreter, Subject};
@@ -10,12 +10,8 @@ use crate::report::{Report, StopReason};
 use crate::solver::Query;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How much is visited at first, and how much before learning is all that is left: states, times their parts (memory, and each thread).
-const FIRST_PARTS: u64 = 30_000;
-const MOST_PARTS: u64 = 32_000_000;
-
-/// How often the engine that learns may look up from its work, the first time.
-const FIRST_LOOKS: u64 = 400;
+/// The turns: how much is visited (states, times their parts: memory, and each thread), and then how often the engine that learns may look up from its work.
+const TURNS: [(u64, u64); 3] = [(30_000, 60), (400_000, 2_000), (32_000_000, u64::MAX)];
 
 /// How many executions are tried where threads can go round in circles, and each lap may show something new.
 const MOST_LAPPING_EXECUTIONS: u64 = 2_000;
@@ -29,23 +25,18 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
         return states(&exhaustive);
     }
     let n_parts = subject.initial().len() as u64 + 1;
-    let first = states(&bounded(subject, options, FIRST_PARTS / n_parts));
-    if !met_bound(&first, options) {
-        return first;
-    }
-    let short = Short { watch, left: AtomicU64::new(FIRST_LOOKS) };
-    let learnt = learn(subject, options, &short);
-    if !short.is_over() {
-        match learnt {
-            Some(report) => return report,
-            None => return states(&exhaustive),
+    for (most_parts, most_looks) in TURNS {
+        let visited = states(&bounded(subject, options, most_parts / n_parts));
+        if !met_bound(&visited, options) {
+            return visited;
+        }
+        let turn = Turn { watch, left: AtomicU64::new(most_looks) };
+        let learnt = learn(subject, options, &turn);
+        if !turn.is_over() {
+            return learnt.unwrap_or_else(|| states(&exhaustive));
         }
     }
-    let second = states(&bounded(subject, options, MOST_PARTS / n_parts));
-    if !met_bound(&second, options) {
-        return second;
-    }
-    learn(subject, options, watch).unwrap_or_else(|| states(&exhaustive))
+    unreachable!("the last turn has no end of its own")
 }
 
 /// Whether a search of states ended because of the bound that was added here.
@@ -80,18 +71,18 @@ fn bounded(subject: &Interpreter<'_>, options: &Options, most_states: u64) -> Op
 }
 
 /// Ends a search after so many looks: a bound on work without a clock.
-struct Short<'w> {
+struct Turn<'w> {
     watch: &'w dyn Watch,
     left: AtomicU64,
 }
 
-impl Short<'_> {
+impl Turn<'_> {
     fn is_over(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0
     }
 }
 
-impl Watch for Short<'_> {
+impl Watch for Turn<'_> {
     fn look(&self, progress: &Progress) -> Option<StopReason> {
         if let Some(stop) = self.watch.look(progress) {
             return Some(stop);

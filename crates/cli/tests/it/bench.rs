@@ -68,6 +68,6 @@ fn the_largest_size_in_time_stands_beside_the_published_one() {
         run.out.lines().find(|line| line.starts_with("| CAS spinlock, threads | 90 | - |")).expect("the row is there");
     let ours: Vec<&str> = row.trim_matches('|').split('|').skip(3).map(str::trim).collect();
     assert_eq!(ours.len(), 3, "one cell per memory model: {row}");
-    let is_size = |cell: &&str| *cell == "-" || cell.split(' ').next().is_some_and(|size| size.parse::<u64>().is_ok());
-    assert!(ours.iter().all(|cell| is_size(&cell)), "{row}");
+    let is_size = |cell: &str| cell == "-" || cell.split(' ').next().is_some_and(|size| size.parse::<u64>().is_ok());
+    assert!(ours.iter().all(|cell| is_size(cell)), "{row}");
 }

@@ -296,9 +296,14 @@ impl<'b, 'a> Ordered<'b, 'a> {
                 return Err(why);
             }
             let lit = self.order_literal(first, second, arguments);
-            if arguments.value(lit.var()) == lbool::UNDEF {
+            let value = arguments.value(lit.var());
+            if value == lbool::UNDEF {
                 self.why.insert(lit, why);
                 arguments.propagate(lit);
+            } else if (value == lbool::TRUE) != lit.sign() {
+                // The opposite has just been told: nobody would notice later that both cannot be.
+                why.push(!lit);
+                return Err(why);
             }
         }
         Ok(())

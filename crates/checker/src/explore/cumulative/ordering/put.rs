@@ -135,7 +135,7 @@ impl Ordered<'_, '_> {
             for at in 0..self.commit_chains.of_thread[thread as usize].len() {
                 let chain = self.commit_chains.of_thread[thread as usize][at];
                 if let Some(commit) = self.precedence.last_before(chain, index) {
-                    self.precedence.arc(commit, issue, Reasons::new())?;
+                    self.precedence.arc(commit, issue, smallvec![edge.lit])?;
                 }
             }
         }
@@ -176,7 +176,7 @@ impl Ordered<'_, '_> {
         let draining = self.drains[thread as usize].range(index + 1..).next();
         if let Some((_, &draining)) = draining {
             let drain = self.issues[book.edges[draining as usize].node as usize];
-            self.precedence.arc(commit, drain, Reasons::new())?;
+            self.precedence.arc(commit, drain, smallvec![book.edges[draining as usize].lit])?;
         }
         let chains: SmallVec<[u32; 8]> = self.commit_chains.of_thread[thread as usize].iter().copied().collect();
         let passed = self.barriers[thread as usize].range(..=index).next_back().map(|(&at, &by)| (at, by));
