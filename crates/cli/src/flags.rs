@@ -258,6 +258,9 @@ pub(crate) struct OutcomesFlags {
     /// How to search
     #[arg(long, default_value = "auto", value_parser = engine())]
     pub(crate) engine: Engine,
+    /// Instead of listing: can more happen than under this memory model? Shows the first combination of what the threads see that cannot happen there
+    #[arg(long, value_name = "MEMORY", value_parser = memory())]
+    pub(crate) compare: Option<MemoryModel>,
     /// Set a constant of the program
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
     pub(crate) defines: Vec<(String, i64)>,

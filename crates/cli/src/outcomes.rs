@@ -1,15 +1,19 @@
-//! `unthread outcomes`: every final state of a program.
+//! `unthread outcomes`: every final state of a program, and whether a memory model makes a difference.
 
 use crate::flags::OutcomesFlags;
 use crate::input;
 use crate::outcome::Outcome;
+use crate::replay;
 use crate::terminal::Terminal;
 use crate::watch::{Stopwatch, interrupted};
+use anyhow::anyhow;
 use unthread_checker::execution::MemoryModel;
+use unthread_checker::explore::cumulative::{self, Comparison};
 use unthread_checker::explore::{self, Coverage, Options};
 use unthread_checker::program::Program;
-use unthread_checker::report::text::why_stopped;
+use unthread_checker::report::text::{Text, why_stopped};
 use unthread_checker::report::{FinalState, StopReason, ViolationKind};
+use unthread_checker::schedule::Schedule;
 
 /// Lists the final states of every file under every memory model that was asked for.
 pub(crate) fn run(flags: &OutcomesFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
@@ -20,7 +24,10 @@ pub(crate) fn run(flags: &OutcomesFlags, terminal: &Terminal) -> anyhow::Result<
             continue;
         };
         for &memory in &flags.memory.0 {
-            worst = worst.max(list(file, &program, memory, flags, terminal)?);
+            worst = worst.max(match flags.compare {
+                Some(other) => compare(file, &program, [memory, other], flags, terminal)?,
+                None => list(file, &program, memory, flags, terminal)?,
+            });
             if interrupted() {
                 return Ok(worst.max(Outcome::Inconclusive));
             }
@@ -63,6 +70,43 @@ fn list(
     }
     terminal.print(&text)?;
     Ok(if complete { Outcome::Verified } else { Outcome::Inconclusive })
+}
+
+/// Says whether more can happen under the first memory model than under the second.
+fn compare(
+    file: &str,
+    program: &Program,
+    [memory, other]: [MemoryModel; 2],
+    flags: &OutcomesFlags,
+    terminal: &Terminal,
+) -> anyhow::Result<Outcome> {
+    let options = flags.limits.options(memory);
+    let stopwatch = Stopwatch::start(format!("{file}: {memory}"), flags.limits.max_time, None);
+    let comparison = cumulative::compare(program, &options, other, &stopwatch);
+    stopwatch.stop();
+    let (text, outcome) = match comparison {
+        Comparison::Same(1) => (format!("the same as under {other}: 1 combination of histories\n"), Outcome::Verified),
+        Comparison::Same(n) => {
+            (format!("the same as under {other}: {n} combinations of histories\n"), Outcome::Verified)
+        }
+        Comparison::Differs(difference) => {
+            let (rules, style) = (memory.rules().unbounded(), terminal.style());
+            let replayed = explore::replay(program, rules, &difference.schedule)
+                .map_err(|error| anyhow!("the difference does not replay: {error}"))?;
+            let command = |schedule: &Schedule| replay::command(schedule, file, memory, &flags.defines, false);
+            let execution = Text { program, memory, rules, style, replay_command: &command }.execution(&replayed);
+            let replay = command(&difference.schedule);
+            let text =
+                format!("not the same as under {other}, where this cannot happen\n{execution}replay: {replay}\n");
+            (text, Outcome::Violation)
+        }
+        Comparison::Unknown(stop) => {
+            let (why, advice) = why_stopped(&stop, &Default::default(), options.rules);
+            (format!("not compared with {other}; {why}; {advice}\n"), Outcome::Inconclusive)
+        }
+    };
+    terminal.print(&format!("{file}: {memory}: {text}"))?;
+    Ok(outcome)
 }
 
 /// All that a final state says, in the order of the program.

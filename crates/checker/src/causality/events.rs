@@ -36,7 +36,7 @@ impl Causality {
         {
             self.problem.clause([!same, before]);
         }
-        commits.issue(&mut self.problem, &event.operation, issue, None);
+        commits.issue(&mut self.problem, &event.operation, issue);
         let mut added = Event {
             thread,
             operation: event.operation.clone(),

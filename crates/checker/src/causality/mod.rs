@@ -19,7 +19,7 @@ mod prediction;
 mod reads;
 
 pub use goals::{Goals, Parting, RaceGoal};
-pub(crate) use order::Commits;
+pub(crate) use order::{commit_chain, drains, is_barrier, is_buffered};
 pub use prediction::{Predicted, PredictedStep, Prediction};
 
 use crate::execution::{MemoryModel, Operation, ThreadKey};

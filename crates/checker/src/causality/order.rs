@@ -11,62 +11,47 @@
 
 use crate::execution::{MemoryModel, Operation};
 use crate::program::{Loc, Ordering};
-use crate::solver::{Lit, Node, Problem};
+use crate::solver::{Node, Problem};
 use std::collections::BTreeMap;
 
 /// The commits of one thread so far, and the chains that they are in.
-pub(crate) struct Commits {
+pub(super) struct Commits {
     memory: MemoryModel,
     /// Under TSO one chain, under PSO one per location.
     chains: BTreeMap<Option<Loc>, u32>,
     latest: BTreeMap<Option<Loc>, Node>,
     /// The latest commits when the last barrier was passed.
     barrier: Vec<Node>,
-    /// That it was passed, where that is not a matter of course.
-    because: Option<Lit>,
     /// Locations committed to since then.
     since_barrier: Vec<Loc>,
 }
 
 impl Commits {
-    pub(crate) fn new(memory: MemoryModel) -> Commits {
-        Commits {
-            memory,
-            chains: BTreeMap::new(),
-            latest: BTreeMap::new(),
-            barrier: vec![],
-            because: None,
-            since_barrier: vec![],
-        }
+    pub(super) fn new(memory: MemoryModel) -> Commits {
+        Commits { memory, chains: BTreeMap::new(), latest: BTreeMap::new(), barrier: vec![], since_barrier: vec![] }
     }
 
     /// Rules 1 to 3 for an operation whose issue is this node, before its own commit if it has one.
-    /// Orders across a barrier hold because of a literal, if one is given.
-    pub(crate) fn issue(&mut self, problem: &mut Problem, operation: &Operation, issue: Node, because: Option<Lit>) {
+    pub(super) fn issue(&mut self, problem: &mut Problem, operation: &Operation, issue: Node) {
         if drains(operation) {
             problem.edges.extend(self.latest.values().map(|&commit| (commit, issue)));
         }
-        if self.memory == MemoryModel::Pso && is_barrier(operation) {
+        if is_barrier(self.memory, operation) {
             self.barrier = self.latest.values().copied().collect();
-            self.because = because;
             self.since_barrier.clear();
         }
     }
 
     /// Rules 1 and 2 for the commit of a buffered write. Gives the commit's node.
-    pub(crate) fn commit(&mut self, problem: &mut Problem, issue: Node, loc: Loc) -> Node {
-        let key = (self.memory == MemoryModel::Pso).then_some(loc);
+    pub(super) fn commit(&mut self, problem: &mut Problem, issue: Node, loc: Loc) -> Node {
+        let key = commit_chain(self.memory, loc);
         let chain = *self.chains.entry(key).or_insert_with(|| problem.chain());
         let (active, hint) = (problem.nodes[issue as usize].active.clone(), problem.nodes[issue as usize].hint);
         let commit = problem.node(chain, active, hint);
         problem.edges.push((issue, commit));
         if !self.since_barrier.contains(&loc) {
             self.since_barrier.push(loc);
-            let across = self.barrier.iter().map(|&earlier| (earlier, commit));
-            match self.because {
-                None => problem.edges.extend(across),
-                Some(lit) => problem.conditional.extend(across.map(|(earlier, commit)| (lit, earlier, commit))),
-            }
+            problem.edges.extend(self.barrier.iter().map(|&earlier| (earlier, commit)));
         }
         self.latest.insert(key, commit);
         commit
@@ -74,7 +59,7 @@ impl Commits {
 }
 
 /// Whether the operation waits until the thread's writes are in memory.
-fn drains(operation: &Operation) -> bool {
+pub(crate) fn drains(operation: &Operation) -> bool {
     match operation {
         Operation::Read { .. } | Operation::Yield | Operation::Choose { .. } | Operation::Fail(_) | Operation::Stop => {
             false
@@ -85,11 +70,21 @@ fn drains(operation: &Operation) -> bool {
 }
 
 /// Whether later writes of the thread are committed after all earlier ones (also when it drains, but then they are anyway).
-fn is_barrier(operation: &Operation) -> bool {
+pub(crate) fn is_barrier(memory: MemoryModel, operation: &Operation) -> bool {
     match operation {
         Operation::Write { ordering, .. } | Operation::Fence { ordering } => {
-            matches!(ordering, Ordering::Release | Ordering::AcqRel)
+            memory == MemoryModel::Pso && matches!(ordering, Ordering::Release | Ordering::AcqRel)
         }
         _ => false,
     }
+}
+
+/// Whether the operation's write waits in a buffer, so that its commit is later than its issue.
+pub(crate) fn is_buffered(memory: MemoryModel, operation: &Operation) -> bool {
+    memory != MemoryModel::Sc && matches!(operation, Operation::Write { ordering, .. } if *ordering != Ordering::SeqCst)
+}
+
+/// Which of a thread's commits keep their order: those with the same key.
+pub(crate) fn commit_chain(memory: MemoryModel, loc: Loc) -> Option<Loc> {
+    (memory == MemoryModel::Pso).then_some(loc)
 }

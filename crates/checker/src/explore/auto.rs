@@ -1,55 +1,105 @@
 //! Engine `auto`: whichever engine is best for the program, found by trying.
 //!
-//! A search of states comes first, for as many states as it visits in a few seconds: most programs have fewer, and where data multiplies but states do not, nothing
-//! beats it. What has more is left to the engine that learns from executions. If executions are without end (threads that go round in circles), the
-//! search of states goes on for as long as it takes. The bounds are counts, so the same program is always searched in the same way.
+//! A search of states and the engine that learns from executions take turns, longer ones each time. Most programs have few states, and where data multiplies but states do not, nothing
+//! beats visiting them; where threads and stores multiply, learning does. It has the last turn, without a bound; but if executions are without end (threads that go round in circles),
+//! the search of states goes on for as long as it takes. The bounds are counts, so the same program is always searched in the same way.
 
-use super::{Coverage, Engine, Options, Watch, cumulative, exhaustive};
+use super::{Coverage, Engine, Options, Progress, Stage, Watch, cumulative, exhaustive};
 use crate::execution::{Interpreter, Subject};
 use crate::report::{Report, StopReason};
+use crate::solver::Query;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How much is visited before another engine is tried: states, times their parts (memory, and each thread).
-const FIRST_PARTS: u64 = 32_000_000;
+/// The turns: how much is visited (states, times their parts: memory, and each thread), and then how often the engine that learns may look up from its work.
+const TURNS: [(u64, u64); 3] = [(30_000, 60), (400_000, 2_000), (32_000_000, u64::MAX)];
 
 /// How many executions are tried where threads can go round in circles, and each lap may show something new.
 const MOST_LAPPING_EXECUTIONS: u64 = 2_000;
 
 /// Searches with one engine after the other until one comes to an end. The report names that one.
 pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
+    let states = |options: &Options| exhaustive::check(subject, options, watch);
+    let exhaustive = Options { engine: Engine::Exhaustive, ..options.clone() };
     if subject.program().automata.is_some() {
         // Whether a goal is reached is a question about states.
-        return exhaustive::check(subject, &Options { engine: Engine::Exhaustive, ..options.clone() }, watch);
+        return states(&exhaustive);
     }
-    let first = search_states(subject, options, watch);
-    let met_bound = matches!(first.stop, StopReason::StateLimit) && first.statistics.states < options.limits.states;
-    if !met_bound {
-        return first;
+    let n_parts = subject.initial().len() as u64 + 1;
+    for (most_parts, most_looks) in TURNS {
+        let visited = states(&bounded(subject, options, most_parts / n_parts));
+        if !met_bound(&visited, options) {
+            return visited;
+        }
+        let turn = Turn { watch, left: AtomicU64::new(most_looks) };
+        let learnt = learn(subject, options, &turn);
+        if !turn.is_over() {
+            return learnt.unwrap_or_else(|| states(&exhaustive));
+        }
     }
+    unreachable!("the last turn has no end of its own")
+}
+
+/// Whether a search of states ended because of the bound that was added here.
+fn met_bound(report: &Report, options: &Options) -> bool {
+    report.stop == StopReason::StateLimit && report.statistics.states < options.limits.states
+}
+
+/// Learns from executions. Nothing, if they are without end.
+fn learn(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Option<Report> {
     let mut learning = Engine::Cumulative.adapt(&Options { engine: Engine::Cumulative, ..options.clone() });
     if subject.has_cycles() {
         learning.limits.executions = learning.limits.executions.min(MOST_LAPPING_EXECUTIONS);
     }
-    let learnt = cumulative::check(subject, &learning, watch);
-    let met_bound = match learnt.stop {
+    let report = cumulative::check(subject, &learning, watch);
+    let met_bound = match report.stop {
         StopReason::EventLimit => true,
         StopReason::ExecutionLimit => learning.limits.executions < options.limits.executions,
         _ => false,
     };
-    match met_bound {
-        true => exhaustive::check(subject, &Options { engine: Engine::Exhaustive, ..options.clone() }, watch),
-        false => learnt,
-    }
+    (!met_bound).then_some(report)
 }
 
-/// The first attempt. The number of states is its only bound, so stores may wait as long as they like, unless threads can go round in
-/// circles and store for ever.
-fn search_states(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
+/// A search of states whose number is the only bound, so that stores may wait as long as they like, unless threads can go round in circles and store for ever.
+fn bounded(subject: &Interpreter<'_>, options: &Options, most_states: u64) -> Options {
     let count_histories = options.count_histories || options.coverage == Coverage::States;
     let mut options = Options { engine: Engine::Exhaustive, count_histories, ..options.clone() };
     if !subject.has_cycles() {
         options.rules = options.rules.unbounded();
     }
-    let n_parts = subject.initial().len() as u64 + 1;
-    options.limits.states = options.limits.states.min(FIRST_PARTS / n_parts);
-    exhaustive::check(subject, &options, watch)
+    options.limits.states = options.limits.states.min(most_states);
+    options
+}
+
+/// Ends a search after so many looks: a bound on work without a clock.
+struct Turn<'w> {
+    watch: &'w dyn Watch,
+    left: AtomicU64,
+}
+
+impl Turn<'_> {
+    fn is_over(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+}
+
+impl Watch for Turn<'_> {
+    fn look(&self, progress: &Progress) -> Option<StopReason> {
+        if let Some(stop) = self.watch.look(progress) {
+            return Some(stop);
+        }
+        let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(1)));
+        (left == Ok(0)).then_some(StopReason::ExecutionLimit)
+    }
+
+    fn query(&self, query: &Query<'_>) {
+        self.watch.query(query);
+    }
+
+    fn enter(&self, stage: Stage) {
+        self.watch.enter(stage);
+    }
+
+    fn leave(&self, stage: Stage) {
+        self.watch.leave(stage);
+    }
 }

@@ -44,9 +44,14 @@ impl Text<'_> {
         text
     }
 
+    /// What happened, step by step.
+    pub fn execution(&self, replay: &Replay) -> String {
+        table(&Story::of(self.program, &replay.trace), &[], self.style)
+    }
+
     /// What one schedule shows.
     pub fn replay(&self, replay: &Replay) -> String {
-        let mut text = table(&Story::of(self.program, &replay.trace), &[], self.style) + "\n";
+        let mut text = self.execution(replay) + "\n";
         for violation in &replay.violations {
             text += &self.headline(Tone::Bad, "violation", &sentence(violation));
             text += &self.place_of(violation);

@@ -5,7 +5,9 @@
 //! demand (`demand.rs`). A "yes" comes with an assignment and a total order, which an independent checker (`verify.rs`) has seen.
 
 mod demand;
+mod levels;
 mod order;
+mod precedence;
 mod problem;
 mod query;
 mod smtlib;
@@ -18,8 +20,9 @@ pub use verify::verify;
 
 use batsat::{BasicSolver, SolverInterface, Theory, TheoryArg, lbool};
 use demand::{OpenChoice, Overlaps};
-use order::Explanation;
-pub(crate) use order::Order;
+pub(crate) use levels::Levels;
+use order::{Explanation, Order};
+pub(crate) use precedence::{Place, Precedence, Reasons};
 
 /// Answers questions about one problem.
 pub struct Solver<'p> {
@@ -68,7 +71,7 @@ impl<'p> Solver<'p> {
         core.add_clause_reuse(&mut vec![truth]);
         // The first variable is always true, and none of ours.
         let names = Names { ours: vec![u32::MAX], cores: vec![u32::MAX; problem.n_vars as usize] };
-        let theory = Ordering { order: Order::new(problem), names, n_levels: 0, truth };
+        let theory = Ordering { order: Order::new(problem), names, levels: Levels::default(), truth };
         let mut solver =
             Solver { problem, core, theory, added: Vec::new(), open: Vec::new(), overlaps: Overlaps::default() };
         for clause in &problem.clauses {
@@ -180,7 +183,7 @@ struct Names {
 struct Ordering<'p> {
     order: Order<'p>,
     names: Names,
-    n_levels: usize,
+    levels: Levels<()>,
     /// A literal that is true, for explanations that need none.
     truth: batsat::Lit,
 }
@@ -211,15 +214,15 @@ impl Theory for Ordering<'_> {
     }
 
     fn create_level(&mut self) {
-        self.n_levels += 1;
+        self.levels.create(());
     }
 
     fn pop_levels(&mut self, n: usize) {
-        self.n_levels -= n;
+        self.levels.pop(n);
     }
 
     fn n_levels(&self) -> usize {
-        self.n_levels
+        self.levels.len()
     }
 
     fn explain_propagation(&mut self, _: batsat::Lit) -> &[batsat::Lit] {

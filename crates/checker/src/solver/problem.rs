@@ -128,11 +128,6 @@ pub struct Source {
 }
 
 impl Lit {
-    /// The variable itself.
-    pub(crate) fn of_var(var: u32) -> Lit {
-        Lit(var << 1)
-    }
-
     /// The variable's number.
     pub fn var(self) -> u32 {
         self.0 >> 1

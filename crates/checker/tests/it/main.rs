@@ -4,6 +4,7 @@ mod agreement;
 mod axiomatic;
 mod bounded;
 mod corpus;
+mod cumulative;
 mod dpor;
 mod engines;
 mod explain;

@@ -66,3 +66,15 @@ fn curves_of_lazy_reachability_stand_beside_what_was_published() {
     assert!(run.out.contains("| 50 | MEMORAX: 84 s | "), "{}", run.out);
     assert!(run.out.contains("| 20 | CBMC: 515 s | "), "{}", run.out);
 }
+
+#[test]
+fn the_largest_size_in_time_stands_beside_the_published_one() {
+    let run = unthread(&["bench", "satcheck", "--markdown", "--max-time", "10ms"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", run.out);
+    let row =
+        run.out.lines().find(|line| line.starts_with("| CAS spinlock, threads | 90 | - |")).expect("the row is there");
+    let ours: Vec<&str> = row.trim_matches('|').split('|').skip(3).map(str::trim).collect();
+    assert_eq!(ours.len(), 3, "one cell per memory model: {row}");
+    let is_size = |cell: &str| cell == "-" || cell.split(' ').next().is_some_and(|size| size.parse::<u64>().is_ok());
+    assert!(ours.iter().all(|cell| is_size(cell)), "{row}");
+}

@@ -9,6 +9,7 @@ mod documents;
 mod json;
 mod litmus;
 mod monitor;
+mod outcomes;
 mod outputs;
 mod queries;
 mod replay;

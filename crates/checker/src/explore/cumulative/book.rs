@@ -10,6 +10,7 @@
 //! "something that is not listed", and every question assumes that those are false.
 
 use super::effect::{Cell, Held, Test, Waiters};
+use super::ways::Earlier;
 use crate::execution::{Interpreter, IrThread, Laps, MemoryModel, Operation, Subject, ThreadKey};
 use crate::program::Loc;
 use batsat::{Lit, Var};
@@ -66,8 +67,12 @@ pub(super) struct Formula {
 pub(super) enum Meaning {
     /// Nothing.
     Other,
+    /// "The thread goes on this way."
+    Edge(EdgeId),
     /// "This read sees this write."
     Source(u32),
+    /// "The first of these writes to a cell is before the second." If it is false and both happen, it is after it.
+    Order(WriteId, WriteId),
     /// "There is something in this list that it does not say."
     More(u32),
     /// "All is over": everything that happens has happened, and every write is in memory.
@@ -89,12 +94,18 @@ pub(super) struct LocalState {
 /// A thread at an operation.
 pub(super) struct Node {
     pub(super) thread: u32,
+    /// Its number in the thread.
+    pub(super) number: u32,
+    /// The thread's nodes from which ways lead to here.
+    pub(super) earlier: Earlier,
     pub(super) state: LocalState,
     pub(super) operation: Operation,
     /// Present once the node is in the book.
     pub(super) entry: Option<Entry>,
     /// Edges to here.
     pub(super) incoming: Vec<EdgeId>,
+    /// What is looked at when the operation is performed.
+    pub(super) accesses: Vec<AccessId>,
     /// A run ended or failed here.
     pub(super) seen_last: bool,
     /// The length of the longest way to here: smaller for everything that can come before.
@@ -193,6 +204,7 @@ pub(super) struct CellInfo {
 
 pub(super) struct Thread {
     pub(super) key: ThreadKey,
+    pub(super) n_nodes: u32,
     pub(super) roots: Vec<NodeId>,
 }
 
@@ -202,9 +214,9 @@ impl Formula {
         Lit::new(Var::unsafe_from_idx(self.meanings.len() as u32 - 1), true)
     }
 
-    pub(super) fn preferred_var(&mut self) -> Lit {
+    pub(super) fn preferred_var(&mut self, meaning: Meaning) -> Lit {
         self.preferred.insert(self.meanings.len() as u32);
-        self.var(Meaning::Other)
+        self.var(meaning)
     }
 
     pub(super) fn clause(&mut self, literals: impl Into<Vec<Lit>>) {
@@ -258,7 +270,7 @@ impl<'a> Book<'a> {
         if let Some(number) = self.threads.iter().position(|thread| thread.key == key) {
             return number as u32;
         }
-        self.threads.push(Thread { key, roots: vec![] });
+        self.threads.push(Thread { key, n_nodes: 0, roots: vec![] });
         self.guard_joins_of_all(key);
         self.threads.len() as u32 - 1
     }
@@ -270,8 +282,22 @@ impl<'a> Book<'a> {
         let node = self.nodes.len() as NodeId;
         let operation = self.subject.operation(&state.thread);
         self.by_state.insert(state.clone(), node);
-        let (entry, incoming, seen_last) = (None, vec![], false);
-        self.nodes.push(Node { thread, state, operation, entry, incoming, seen_last, depth: 0, hint: u32::MAX });
+        let of_thread = &mut self.threads[thread as usize].n_nodes;
+        let number = *of_thread;
+        *of_thread += 1;
+        self.nodes.push(Node {
+            thread,
+            number,
+            earlier: Earlier::default(),
+            state,
+            operation,
+            entry: None,
+            incoming: vec![],
+            accesses: vec![],
+            seen_last: false,
+            depth: 0,
+            hint: u32::MAX,
+        });
         node
     }
 
@@ -281,6 +307,13 @@ impl<'a> Book<'a> {
 
     pub(super) fn entry_mut(&mut self, node: NodeId) -> &mut Entry {
         self.nodes[node as usize].entry.as_mut().expect("the node is in the book")
+    }
+
+    /// A number that edges of one thread about one cell have in common.
+    pub(super) fn number_of(&self, edge: EdgeId) -> usize {
+        let node = self.edges[edge as usize].node;
+        let cell = self.entry(node).decisive.map_or(0, |access| self.accesses[access as usize].cell);
+        self.nodes[node as usize].thread as usize + cell as usize
     }
 
     pub(super) fn cell(&mut self, cell: Cell) -> u32 {

@@ -146,6 +146,9 @@ impl Book<'_> {
         let (cell, access) = (self.cell(cell), self.accesses.len() as AccessId);
         self.accesses.push(Access { node, cell, decides, edges: FxHashMap::default() });
         self.cells[cell as usize].accesses.push(access);
+        if let Some(node) = node {
+            self.nodes[node as usize].accesses.push(access);
+        }
         access
     }
 
@@ -277,7 +280,7 @@ impl Book<'_> {
 
     fn new_edge(&mut self, node: NodeId, key: EdgeKey) -> EdgeId {
         let edge = self.edges.len() as EdgeId;
-        let lit = self.formula.preferred_var();
+        let lit = self.formula.preferred_var(Meaning::Edge(edge));
         let entry = self.nodes[node as usize].entry.as_mut().expect("the node is in the book");
         self.formula.clause([!lit, entry.reached]);
         entry.edges.push(edge);
@@ -344,7 +347,7 @@ impl Book<'_> {
         let this = &mut self.edges[edge as usize];
         this.known = true;
         self.unknown.remove(&edge);
-        let (lit, from, writes) = (this.lit, this.node, this.writes.clone());
+        let (lit, from, target, writes) = (this.lit, this.node, this.key.target, this.writes.clone());
         for next in this.key.target.into_iter().chain(this.key.child) {
             let more = self.formula.var(Meaning::More(u32::MAX));
             let entry = self.entry_mut(next);
@@ -353,6 +356,9 @@ impl Book<'_> {
             self.formula.clause([!lit, reached]);
             self.formula.clause([!before, lit, more]);
             self.deepen(next, self.nodes[from as usize].depth + 1);
+        }
+        if let Some(target) = target {
+            self.lead_on(from, target);
         }
         for write in writes {
             self.publish(write);

@@ -10,6 +10,7 @@
 //! questions about the finished book (`over.rs`, `races.rs`), and so is the enumeration of all combinations of histories (`states.rs`).
 
 mod book;
+mod compare;
 mod effect;
 mod learn;
 mod ordering;
@@ -19,6 +20,8 @@ mod races;
 mod solve;
 mod sources;
 mod states;
+mod together;
+mod ways;
 
 use super::histories::Combination;
 use super::judge::Judge;
@@ -28,8 +31,11 @@ use crate::causality::Prediction;
 use crate::execution::{Interpreter, Machine, Stuck};
 use crate::report::{FinalState, Report, SolverStatistics, Statistics, StopReason};
 use book::Book;
+pub use compare::{Comparison, Difference, compare};
+use over::Ends;
 use solve::{Core, Solution};
 use std::collections::BTreeSet;
+use together::{Found, Share};
 
 /// The outcome of questions: all were answered, or a reason to stop.
 type Verdict = Result<(), StopReason>;
@@ -48,14 +54,15 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
 pub fn histories(subject: &Interpreter<'_>, options: &Options) -> Result<BTreeSet<Combination>, StopReason> {
     let options = Options { all_violations: true, ..options.clone() };
     let mut search = Search::new(subject, &options, &super::Unwatched);
-    search.execute(&Prediction(vec![]))?;
-    search.explore()?;
-    search.close();
-    let ends = search.book.ends();
+    let ends = search.finish()?;
+    let mut enumeration = search.enumerate(ends);
     let mut found = BTreeSet::new();
-    let mut repeated = false;
-    search.enumerate(&ends, |combination| repeated |= !found.insert(combination))?;
-    if repeated { Err(StopReason::Failed("a combination was enumerated twice".to_string())) } else { Ok(found) }
+    while let Some((combination, _)) = search.next_combination(&mut enumeration)? {
+        if !found.insert(combination) {
+            return Err(StopReason::Failed("a combination was enumerated twice".to_string()));
+        }
+    }
+    Ok(found)
 }
 
 struct Search<'a, 'o> {
@@ -97,11 +104,21 @@ impl<'a, 'o> Search<'a, 'o> {
         self.ask_for_deadlocks(&ends)?;
         self.ask_for_final_states(&ends, self.options.coverage != Coverage::Behaviours)?;
         if self.options.coverage == Coverage::States {
-            let mut n = 0;
-            self.enumerate(&ends, |_| n += 1)?;
+            let (mut n, mut enumeration) = (0, self.enumerate(ends));
+            while self.next_combination(&mut enumeration)?.is_some() {
+                n += 1;
+            }
             self.statistics.histories = Some(n);
         }
         Ok(())
+    }
+
+    /// Explores, and says what the ends of executions are.
+    fn finish(&mut self) -> Result<Ends, StopReason> {
+        self.execute(&Prediction(vec![]))?;
+        self.explore()?;
+        self.close();
+        Ok(self.book.ends())
     }
 
     /// Everything is known: what is not in the book cannot happen.
@@ -117,19 +134,27 @@ impl<'a, 'o> Search<'a, 'o> {
 
     /// Runs until everything is known.
     fn explore(&mut self) -> Result<(), StopReason> {
-        while !self.book.unknown.is_empty() {
-            let goal = self.book.formula.var(book::Meaning::Other);
-            let unknown = self.book.unknown.iter().map(|&edge| self.book.edges[edge as usize].lit);
-            let clause: Vec<_> = [!goal].into_iter().chain(unknown).collect();
-            self.book.formula.clause(clause);
-            let Some(solution) = self.ask(&[goal])? else { return Ok(()) };
-            self.book.formula.clause([!goal]);
-            let prediction = self.book.prediction(&solution);
-            if !self.execute(&prediction)? {
-                return Err(StopReason::Failed("an execution showed nothing new".to_string()));
-            }
+        together::explore(self, self.subject, self.options, self.watch)
+    }
+
+    /// Looks for an execution by edges that are not known, of those that are in a share.
+    fn find(&mut self, share: Share) -> Result<Option<Found>, StopReason> {
+        let is_in_share = |&edge: &u32| self.book.number_of(edge) % share.n_workers == share.worker;
+        let unknown: Vec<u32> = self.book.unknown.iter().copied().filter(is_in_share).collect();
+        if unknown.is_empty() {
+            return Ok(None);
         }
-        Ok(())
+        let goal = self.book.formula.var(book::Meaning::Other);
+        let literals = unknown.iter().map(|&edge| self.book.edges[edge as usize].lit);
+        let clause: Vec<_> = [!goal].into_iter().chain(literals).collect();
+        self.book.formula.clause(clause);
+        let solution = self.ask(&[goal])?;
+        self.book.formula.clause([!goal]);
+        let found = |solution: Solution| {
+            let edges = solve::taken(&solution).filter(|&edge| !self.book.edges[edge as usize].known).collect();
+            Found { prediction: self.book.prediction(&solution), edges }
+        };
+        Ok(solution.map(found))
     }
 
     /// Runs a prediction and on to the end, and learns from it. Says whether anything was new.

@@ -310,7 +310,7 @@ impl Search<'_, '_> {
             let node = self.book.edges[store as usize].node;
             let operation = self.book.nodes[node as usize].operation.clone();
             let block = operation.loc().and_then(Loc::block);
-            if !super::ordering::is_buffered(self.book.memory, &operation) || block.is_none() || !self.book.frees {
+            if !crate::causality::is_buffered(self.book.memory, &operation) || block.is_none() || !self.book.frees {
                 continue;
             }
             for &free in &edges {

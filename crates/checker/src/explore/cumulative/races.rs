@@ -1,9 +1,10 @@
 //! Data races, asked of the finished book: two threads whose next operations access the same plain cell.
 
 use super::book::{Meaning, NodeId, WriteId};
-use super::ordering::{Happening, is_buffered};
+use super::ordering::Happening;
 use super::over::until;
 use super::{Search, Verdict};
+use crate::causality::is_buffered;
 use crate::execution::{MemoryModel, Operation, ThreadKey};
 use crate::program::{Access, Loc};
 use crate::report::StopReason;

@@ -1,7 +1,7 @@
 //! The core: clauses and the ordering, for as long as a search lasts.
 
 use super::book::{Book, EdgeId, Meaning};
-use super::ordering::{Happening, Ordered};
+use super::ordering::{Happening, Ordered, Orders};
 use crate::report::StopReason;
 use batsat::{BasicSolver, Lit, SolverInterface, lbool};
 use std::cell::Cell;
@@ -13,6 +13,7 @@ pub(super) struct Core {
     /// Set while solving, to make it give up.
     stopped: Rc<Cell<bool>>,
     n_vars: usize,
+    orders: Orders,
 }
 
 /// A solution.
@@ -33,7 +34,7 @@ impl Core {
         let (mut solver, stopped) = (BasicSolver::default(), Rc::new(Cell::new(false)));
         let flag = stopped.clone();
         solver.cb_mut().set_stop(move || flag.get());
-        Core { solver, stopped, n_vars: 0 }
+        Core { solver, stopped, n_vars: 0, orders: Orders::default() }
     }
 
     /// How often it guessed, and how often it guessed wrong.
@@ -57,11 +58,16 @@ impl Core {
             let all: Vec<Lit> = assumptions.iter().copied().chain(lists).chain(nodes).collect();
             let stopped = &self.stopped;
             let look = || stopped.set(stopped.get() || stop().is_some());
-            let mut ordered = Ordered::new(book, truth, &look);
+            let mut ordered = Ordered::new(book, &mut self.orders, truth, &look);
             let answer = self.solver.solve_limited_th(&mut ordered, &all);
+            let (named, order) = (ordered.named, ordered.found);
+            for (first, second) in named {
+                book.formula.var(Meaning::Order(first, second));
+                self.n_vars += 1;
+            }
             if answer == lbool::TRUE {
                 let is_true = self.solver.get_model().iter().map(|&value| value == lbool::TRUE).collect();
-                return Ok(Some(Solution { is_true, order: ordered.found }));
+                return Ok(Some(Solution { is_true, order }));
             }
             if let Some(stop) = stop() {
                 return Err(stop);

@@ -9,19 +9,33 @@ use crate::report::StopReason;
 use batsat::Lit;
 use std::collections::BTreeMap;
 
+/// An enumeration under way.
+pub(super) struct Enumeration {
+    goal: Lit,
+    ends: Ends,
+    /// Literals that are true when a node's operation has a certain result.
+    results: BTreeMap<(NodeId, i64), Lit>,
+}
+
 impl Search<'_, '_> {
-    /// Shows each combination of complete histories once.
-    pub(super) fn enumerate(&mut self, ends: &Ends, mut show: impl FnMut(Combination)) -> Result<(), StopReason> {
+    /// Begins to enumerate all combinations of complete histories. Requires that the book is finished.
+    pub(super) fn enumerate(&mut self, ends: Ends) -> Enumeration {
         let goal = self.book.formula.var(Meaning::Other);
         self.book.formula.clause([!goal, ends.over]);
         self.book.nobody_stops(goal);
-        let mut results: BTreeMap<(NodeId, i64), Lit> = BTreeMap::new();
-        while let Some(solution) = self.ask(&[goal])? {
-            let clause = self.other_combination(goal, &solution, ends, &mut results);
-            self.book.formula.clause(clause);
-            show(self.combination(&solution));
-        }
-        Ok(())
+        Enumeration { goal, ends, results: BTreeMap::new() }
+    }
+
+    /// One more combination, with an execution that has it.
+    pub(super) fn next_combination(
+        &mut self,
+        enumeration: &mut Enumeration,
+    ) -> Result<Option<(Combination, Solution)>, StopReason> {
+        let Some(solution) = self.ask(&[enumeration.goal])? else { return Ok(None) };
+        let Enumeration { goal, ends, results } = enumeration;
+        let clause = self.other_combination(*goal, &solution, ends, results);
+        self.book.formula.clause(clause);
+        Ok(Some((self.combination(&solution), solution)))
     }
 
     fn combination(&self, solution: &Solution) -> Combination {

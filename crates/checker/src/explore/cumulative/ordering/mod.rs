@@ -1,0 +1,417 @@
+//! The ordering as the core sees it: whether what the true literals say can be put in order.
+//!
+//! The edges that are true are, for each thread, on a path through the book, if perhaps not all of it. Their operations have their places in a
+//! [`Precedence`] (`put.rs`); true sources bring orders about, and orders that follow from them (`see.rs`). That of two writes one comes first is given a
+//! literal as soon as it matters, so that the core can learn about orders too. A conflict is explained by sources, edges and such literals; that a thread's operations are in
+//! the order of the graph needs no explanation, as the graph has no cycles. When everything has a truth value, what has no order yet is laid down in
+//! any (`linearize.rs`).
+
+mod linearize;
+mod put;
+mod see;
+
+use super::book::{Book, EdgeId, Meaning, NodeId, WriteId};
+use super::effect::Cell;
+use crate::program::Loc;
+use crate::solver::{Levels, Place, Precedence, Reasons};
+use batsat::{Lit, Theory, TheoryArg, lbool};
+use put::CommitChains;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
+use std::collections::BTreeMap;
+
+/// How often the clock is looked at, in checks.
+const LOOK_EVERY: u32 = 256;
+
+/// No place, no node, no edge.
+const NONE: u32 = u32::MAX;
+
+/// The literals that say which of two writes comes first, kept for as long as a search lasts.
+#[derive(Default)]
+pub(super) struct Orders {
+    /// For each pair, the smaller number first: the literal that says that it is before the other.
+    literals: FxHashMap<(WriteId, WriteId), Lit>,
+    /// For each write: another, and the literal that says that this one is before it.
+    of_write: Vec<Vec<(WriteId, Lit)>>,
+}
+
+impl Orders {
+    /// The literal that says that one write is before another, if there is one.
+    fn literal(&self, first: WriteId, second: WriteId) -> Option<Lit> {
+        match first < second {
+            true => self.literals.get(&(first, second)).copied(),
+            false => self.literals.get(&(second, first)).map(|&lit| !lit),
+        }
+    }
+
+    fn insert(&mut self, first: WriteId, second: WriteId, lit: Lit) {
+        let pair = if first < second { ((first, second), lit) } else { ((second, first), !lit) };
+        self.literals.insert(pair.0, pair.1);
+        self.of_write[first as usize].push((second, lit));
+        self.of_write[second as usize].push((first, !lit));
+    }
+}
+
+/// The book together with what the ordering needs while the core searches.
+pub(super) struct Ordered<'b, 'a> {
+    book: &'b Book<'a>,
+    orders: &'b mut Orders,
+    /// Pairs that have been given a literal since the core was told of the book.
+    pub(super) named: Vec<(WriteId, WriteId)>,
+    /// Called now and then: whoever has a clock can look at it.
+    look: &'b dyn Fn(),
+    n_checks: u32,
+    /// A literal that is true, for explanations that need none.
+    truth: Lit,
+    precedence: Precedence,
+    commit_chains: CommitChains,
+    /// What is at each place.
+    happenings: Vec<Happening>,
+    /// Where each node's operation is, and each write.
+    issues: Vec<Place>,
+    writes: Vec<Place>,
+    /// The edge that is true, of each node.
+    taken: Vec<EdgeId>,
+    /// Nodes whose edge is true and that may have no place yet.
+    waiting: Vec<NodeId>,
+    /// For each thread, the fork by which it runs.
+    forked: Vec<EdgeId>,
+    /// For each thread, its operations that drain and those that are barriers, by their indices, with their edges.
+    drains: Vec<BTreeMap<u32, EdgeId>>,
+    barriers: Vec<BTreeMap<u32, EdgeId>>,
+    /// Sources that are true, by access and by write.
+    sources_of_access: Vec<SmallVec<[u32; 2]>>,
+    sources_of_write: Vec<SmallVec<[u32; 2]>>,
+    /// Sources that are in force, both ends being in their places: by node, by cell, by write, by cell for the initial value, by cell for the end.
+    at_node: Vec<SmallVec<[u32; 2]>>,
+    on_cell: Vec<Vec<u32>>,
+    seers: Vec<SmallVec<[u32; 2]>>,
+    initial_seers: Vec<Vec<u32>>,
+    last_seers: Vec<Vec<u32>>,
+    in_force: Vec<bool>,
+    /// For each cell and thread, the writes that are in their places, in order.
+    written: Vec<Vec<(u32, Vec<WriteId>)>>,
+    /// Which literals of orders are true.
+    true_orders: FxHashSet<Lit>,
+    /// The literal that says that all is over, if it is true; and those that put commits late.
+    over: Option<Lit>,
+    late: Vec<Meaning>,
+    /// Orders of writes that follow and are not known to the core.
+    implied: Vec<(WriteId, WriteId, Reasons)>,
+    /// Why literals are true that the core was told of.
+    why: FxHashMap<Lit, Reasons>,
+    undo: Vec<Undo>,
+    n_seen: usize,
+    levels: Levels<Mark>,
+    /// The order found last.
+    pub(super) found: Vec<Happening>,
+}
+
+/// Something that happens in an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Happening {
+    /// An operation is performed, by an edge.
+    Issue(EdgeId),
+    /// A write goes to memory.
+    Commit(WriteId),
+}
+
+/// Where a level began.
+struct Mark {
+    precedence: usize,
+    undo: usize,
+    n_seen: usize,
+}
+
+/// What has been noted, to be taken back.
+enum Undo {
+    Taken(NodeId),
+    Issued(NodeId),
+    Written(WriteId),
+    Drain(u32, u32),
+    Barrier(u32, u32),
+    Forked(u32),
+    TrueSource(u32),
+    InForce(u32),
+    Order(Lit),
+    Over,
+    Late,
+}
+
+type Outcome = Result<(), Reasons>;
+
+impl<'b, 'a> Ordered<'b, 'a> {
+    pub(super) fn new(book: &'b Book<'a>, orders: &'b mut Orders, truth: Lit, look: &'b dyn Fn()) -> Ordered<'b, 'a> {
+        let (n_nodes, n_writes, n_threads) = (book.nodes.len(), book.writes.len(), book.threads.len());
+        orders.of_write.resize(n_writes, vec![]);
+        let commit_chains = CommitChains::new(book);
+        Ordered {
+            book,
+            orders,
+            named: vec![],
+            look,
+            n_checks: 0,
+            truth,
+            precedence: Precedence::new(n_threads + commit_chains.len()),
+            commit_chains,
+            happenings: vec![],
+            issues: vec![NONE; n_nodes],
+            writes: vec![NONE; n_writes],
+            taken: vec![NONE; n_nodes],
+            waiting: vec![],
+            forked: vec![NONE; n_threads],
+            drains: vec![BTreeMap::new(); n_threads],
+            barriers: vec![BTreeMap::new(); n_threads],
+            sources_of_access: vec![smallvec![]; book.accesses.len()],
+            sources_of_write: vec![smallvec![]; n_writes],
+            at_node: vec![smallvec![]; n_nodes],
+            on_cell: vec![vec![]; book.cells.len()],
+            seers: vec![smallvec![]; n_writes],
+            initial_seers: vec![vec![]; book.cells.len()],
+            last_seers: vec![vec![]; book.cells.len()],
+            in_force: vec![false; book.sources.len()],
+            written: vec![vec![]; book.cells.len()],
+            true_orders: FxHashSet::default(),
+            over: None,
+            late: vec![],
+            implied: vec![],
+            why: FxHashMap::default(),
+            undo: vec![],
+            n_seen: 0,
+            levels: Levels::default(),
+            found: vec![],
+        }
+    }
+
+    fn meaning(&self, lit: Lit) -> Meaning {
+        let (var, known) = (lit.var().idx() as usize, &self.book.formula.meanings);
+        match known.get(var) {
+            Some(&meaning) => meaning,
+            None => {
+                let (first, second) = self.named[var - known.len()];
+                Meaning::Order(first, second)
+            }
+        }
+    }
+
+    /// The literal by which a write happens.
+    fn happens(&self, write: WriteId) -> Lit {
+        self.book.edges[self.book.writes[write as usize].edge as usize].lit
+    }
+
+    fn writer(&self, write: WriteId) -> u32 {
+        let node = self.book.edges[self.book.writes[write as usize].edge as usize].node;
+        self.book.nodes[node as usize].thread
+    }
+
+    /// Takes note of everything that has become true.
+    fn note(&mut self, trail: &[Lit]) -> Outcome {
+        self.put_waiting()?;
+        while let Some(&lit) = trail.get(self.n_seen) {
+            self.n_seen += 1;
+            self.note_one(lit)?;
+        }
+        loop {
+            let n_places = self.precedence.len();
+            self.put_waiting()?;
+            if self.precedence.len() == n_places {
+                return self.saturate();
+            }
+        }
+    }
+
+    fn note_one(&mut self, lit: Lit) -> Outcome {
+        match self.meaning(lit) {
+            Meaning::Order(first, second) => {
+                self.undo.push(Undo::Order(lit));
+                self.true_orders.insert(lit);
+                let (first, second) = if lit.sign() { (first, second) } else { (second, first) };
+                self.apply_order(lit, first, second)
+            }
+            _ if !lit.sign() => Ok(()),
+            Meaning::Edge(edge) => {
+                let node = self.book.edges[edge as usize].node;
+                self.undo.push(Undo::Taken(node));
+                self.taken[node as usize] = edge;
+                self.put(node)
+            }
+            Meaning::Source(source) => {
+                let of = self.book.sources[source as usize];
+                self.undo.push(Undo::TrueSource(source));
+                self.sources_of_access[of.access as usize].push(source);
+                if let Some(write) = of.write {
+                    self.sources_of_write[write as usize].push(source);
+                }
+                self.see(source)
+            }
+            Meaning::Over => {
+                self.undo.push(Undo::Over);
+                self.over = Some(lit);
+                let waiting: Vec<u32> = self.last_sources();
+                waiting.into_iter().try_for_each(|source| self.see(source))
+            }
+            meaning @ (Meaning::Late(_) | Meaning::AfterFree(..)) => {
+                self.undo.push(Undo::Late);
+                self.late.push(meaning);
+                self.put_late(meaning)
+            }
+            Meaning::Other | Meaning::More(_) => Ok(()),
+        }
+    }
+
+    /// True sources of what is looked at when all is over.
+    fn last_sources(&self) -> Vec<u32> {
+        let accesses = self.book.accesses.iter().zip(&self.sources_of_access);
+        let last = accesses.filter(|(access, _)| access.node.is_none());
+        last.flat_map(|(_, sources)| sources.iter().copied()).collect()
+    }
+
+    /// One write is before the other, by a literal, if both are in their places.
+    fn apply_order(&mut self, lit: Lit, first: WriteId, second: WriteId) -> Outcome {
+        let [from, to] = [first, second].map(|write| self.writes[write as usize]);
+        if from == NONE || to == NONE {
+            return Ok(());
+        }
+        self.precedence.arc(from, to, smallvec![lit, self.happens(first), self.happens(second)])
+    }
+
+    /// The literal that says that a write is before another.
+    fn order_literal(&mut self, first: WriteId, second: WriteId, arguments: &mut TheoryArg<'_>) -> Lit {
+        if let Some(lit) = self.orders.literal(first, second) {
+            return lit;
+        }
+        // It is false by default: the first question is whether the other order will do.
+        let lit = arguments.mk_new_lit();
+        self.named.push((first, second));
+        self.orders.insert(first, second, lit);
+        lit
+    }
+
+    /// Tells the core which orders follow.
+    fn tell(&mut self, arguments: &mut TheoryArg<'_>) -> Outcome {
+        for (first, second, mut why) in std::mem::take(&mut self.implied) {
+            let [from, to] = [first, second].map(|write| self.writes[write as usize]);
+            if self.precedence.is_before(to, from) {
+                self.precedence.explain(to, from, &mut why);
+                return Err(why);
+            }
+            let lit = self.order_literal(first, second, arguments);
+            let value = arguments.value(lit.var());
+            if value == lbool::UNDEF {
+                self.why.insert(lit, why);
+                arguments.propagate(lit);
+            } else if (value == lbool::TRUE) != lit.sign() {
+                // The opposite has just been told: nobody would notice later that both cannot be.
+                why.push(!lit);
+                return Err(why);
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, arguments: &mut TheoryArg<'_>) -> Outcome {
+        self.implied.clear();
+        self.note(arguments.model())?;
+        self.tell(arguments)
+    }
+
+    fn raise(&self, mut reasons: Reasons, arguments: &mut TheoryArg<'_>) {
+        if reasons.is_empty() {
+            reasons.push(self.truth);
+        }
+        reasons.sort_unstable();
+        reasons.dedup();
+        let clause: SmallVec<[Lit; 16]> = reasons.into_iter().map(|lit| !lit).collect();
+        arguments.raise_conflict(&clause, false);
+    }
+
+    fn take_back(&mut self, undo: Undo) {
+        match undo {
+            Undo::Taken(node) => self.taken[node as usize] = NONE,
+            Undo::Issued(node) => {
+                self.issues[node as usize] = NONE;
+                self.waiting.push(node);
+            }
+            Undo::Written(write) => {
+                self.writes[write as usize] = NONE;
+                let thread = self.writer(write);
+                let of_cell = &mut self.written[self.book.writes[write as usize].cell as usize];
+                let of_thread = of_cell.iter_mut().find(|of| of.0 == thread).expect("it was noted");
+                of_thread.1.retain(|&other| other != write);
+            }
+            Undo::Drain(thread, index) => drop(self.drains[thread as usize].remove(&index)),
+            Undo::Barrier(thread, index) => drop(self.barriers[thread as usize].remove(&index)),
+            Undo::Forked(thread) => self.forked[thread as usize] = NONE,
+            Undo::TrueSource(source) => {
+                let of = self.book.sources[source as usize];
+                self.sources_of_access[of.access as usize].pop();
+                if let Some(write) = of.write {
+                    self.sources_of_write[write as usize].pop();
+                }
+            }
+            Undo::InForce(source) => self.forget(source),
+            Undo::Order(lit) => {
+                self.true_orders.remove(&lit);
+            }
+            Undo::Over => self.over = None,
+            Undo::Late => drop(self.late.pop()),
+        }
+    }
+}
+
+impl Theory for Ordered<'_, '_> {
+    fn partial_check(&mut self, arguments: &mut TheoryArg<'_>) {
+        if self.n_seen == arguments.model().len() && self.waiting.is_empty() {
+            return;
+        }
+        self.n_checks += 1;
+        if self.n_checks.is_multiple_of(LOOK_EVERY) {
+            (self.look)();
+        }
+        if let Err(reasons) = self.check(arguments) {
+            self.raise(reasons, arguments);
+        }
+    }
+
+    fn final_check(&mut self, arguments: &mut TheoryArg<'_>) {
+        if let Err(open) = self.linearize() {
+            for (first, second) in open {
+                let lit = self.order_literal(first, second, arguments);
+                // Says nothing, but that there is something left to decide.
+                arguments.add_theory_lemma(&[lit, !lit]);
+            }
+        }
+    }
+
+    fn create_level(&mut self) {
+        let precedence = self.precedence.mark();
+        self.levels.create(Mark { precedence, undo: self.undo.len(), n_seen: self.n_seen });
+    }
+
+    fn pop_levels(&mut self, n: usize) {
+        let Some(mark) = self.levels.pop(n) else { return };
+        while self.undo.len() > mark.undo {
+            let undo = self.undo.pop().expect("there is more");
+            self.take_back(undo);
+        }
+        self.precedence.go_back(mark.precedence);
+        self.happenings.truncate(self.precedence.len());
+        self.n_seen = mark.n_seen;
+    }
+
+    fn n_levels(&self) -> usize {
+        self.levels.len()
+    }
+
+    fn explain_propagation(&mut self, lit: Lit) -> &[Lit] {
+        &self.why[&lit]
+    }
+}
+
+/// The location that a write goes to, if it is one in memory.
+pub(super) fn loc_of(book: &Book<'_>, write: WriteId) -> Option<Loc> {
+    match book.cells[book.writes[write as usize].cell as usize].cell {
+        Cell::Memory(loc) => Some(loc),
+        _ => None,
+    }
+}

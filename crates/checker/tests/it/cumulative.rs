@@ -1,0 +1,162 @@
+//! Engine `cumulative`: several workers, comparisons of memory models, coverages, and how few executions it needs. (`engines.rs` compares it with `exhaustive`.)
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use unthread_checker::execution::{Interpreter, MemoryModel};
+use unthread_checker::explore::cumulative::{Comparison, compare};
+use unthread_checker::explore::{Coverage, Engine, Options, Unwatched, check, exhaustive, replay};
+use unthread_checker::frontend::ut;
+use unthread_checker::program::{Program, Source};
+use unthread_checker::report::{Report, StopReason};
+use unthread_generate::{Features, cases, for_all, sketches};
+
+/// Programs with more states than this are left out.
+const BUDGET: u64 = 40_000;
+
+fn options(memory: MemoryModel, coverage: Coverage) -> Options {
+    Options { engine: Engine::Cumulative, all_violations: true, coverage, first_sources: 1, ..Options::new(memory) }
+}
+
+/// What is wrong, in words that do not depend on the schedule.
+fn violations(report: &Report) -> Vec<String> {
+    let told = |violation: &unthread_checker::report::Violation| {
+        format!("{} of {:?} at {:?}: {}", violation.kind.name(), violation.thread, violation.span, violation.message)
+    };
+    let mut all: Vec<String> = report.violations.iter().map(told).collect();
+    all.sort();
+    all
+}
+
+/// A program of the corpus.
+fn program(name: &str, defines: &[(&str, i64)]) -> Program {
+    let file: PathBuf = [env!("CARGO_WORKSPACE_DIR"), "corpus/programs", name].iter().collect();
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let defines: BTreeMap<String, i64> = defines.iter().map(|&(name, value)| (name.to_string(), value)).collect();
+    ut::parse(Arc::new(Source::new(name, text)), &defines).unwrap_or_else(|mistakes| panic!("{name}: {mistakes:?}"))
+}
+
+#[test]
+fn several_workers_of_cumulative_find_what_one_finds() {
+    for_all(sketches(Features::ALL), cases(2_000) / 8, |sketch| {
+        let program = sketch.program();
+        let subject = Interpreter::new(&program);
+        for memory in MemoryModel::ALL {
+            let options = options(memory, Coverage::States);
+            if exhaustive::histories(&subject, &options, BUDGET, &Unwatched).is_none() {
+                continue;
+            }
+            let one = check(&program, &options, &Unwatched);
+            for jobs in [2, 3] {
+                let several = check(&program, &Options { jobs, ..options.clone() }, &Unwatched);
+                let same = violations(&one) == violations(&several)
+                    && one.stop == several.stop
+                    && one.final_states == several.final_states
+                    && one.statistics.histories == several.statistics.histories;
+                if !same {
+                    return Err(format!("{memory}: one worker: {one:#?}\n{jobs}: {several:#?}"));
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_comparison_of_memory_models_finds_a_difference_where_there_is_one() {
+    for_all(sketches(Features::ALL), cases(2_000) / 4, |sketch| {
+        let program = sketch.program();
+        let subject = Interpreter::new(&program);
+        for (memory, other) in [
+            (MemoryModel::Tso, MemoryModel::Sc),
+            (MemoryModel::Pso, MemoryModel::Sc),
+            (MemoryModel::Pso, MemoryModel::Tso),
+            (MemoryModel::Sc, MemoryModel::Tso),
+        ] {
+            let histories = |memory| {
+                exhaustive::histories(&subject, &Options::new(memory), BUDGET, &Unwatched).map(|h| h.combinations())
+            };
+            let (Some(here), Some(there)) = (histories(memory), histories(other)) else { continue };
+            let compared = compare(&program, &options(memory, Coverage::Behaviours), other, &Unwatched);
+            let is_right = match &compared {
+                Comparison::Same(n) => here.is_subset(&there) && *n == here.len() as u64,
+                Comparison::Differs(difference) => {
+                    let shown = replay(&program, memory.rules().unbounded(), &difference.schedule);
+                    let combination = &difference.combination;
+                    shown.is_ok() && here.contains(combination) && !there.contains(combination)
+                }
+                Comparison::Unknown(_) => false,
+            };
+            if !is_right {
+                return Err(format!("{memory} with {other}: {compared:?}\nhere {here:?}\nthere {there:?}"));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn coverage_of_behaviours_shows_everything_that_is_wrong() {
+    for_all(sketches(Features::ALL), cases(2_000) / 4, |sketch| {
+        let program = sketch.program();
+        for memory in MemoryModel::ALL {
+            let mut oracle = Options { all_violations: true, ..Options::new(memory) };
+            oracle.limits.states = BUDGET;
+            let oracle = check(&program, &oracle, &Unwatched);
+            if oracle.stop != StopReason::Exhausted {
+                continue;
+            }
+            let behaviours = check(&program, &options(memory, Coverage::Behaviours), &Unwatched);
+            let finals = check(&program, &options(memory, Coverage::FinalStates), &Unwatched);
+            for report in [&behaviours, &finals] {
+                if report.stop != StopReason::Exhausted || violations(report) != violations(&oracle) {
+                    return Err(format!("{memory}: expected {oracle:#?}\nfound {report:#?}"));
+                }
+            }
+            if !behaviours.final_states.iter().all(|state| oracle.final_states.contains(state))
+                || finals.final_states != oracle.final_states
+            {
+                return Err(format!("{memory}: expected {oracle:#?}\nfound {finals:#?}"));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn values_and_ways_that_are_known_cost_no_executions() {
+    use MemoryModel::{Pso, Sc, Tso};
+    let most: [(&str, i64, &[(MemoryModel, u64)]); 7] = [
+        ("trylock0", 8, &[(Sc, 5), (Tso, 5), (Pso, 5)]),
+        ("trylock0", 40, &[(Sc, 5), (Tso, 5), (Pso, 5)]),
+        ("trylock", 4, &[(Sc, 5), (Tso, 5)]),
+        ("nwsame", 9, &[(Sc, 2), (Tso, 2), (Pso, 2)]),
+        ("mcr_example", 4, &[(Sc, 60), (Tso, 60)]),
+        ("lastzero", 10, &[(Sc, 80)]),
+        ("readers", 12, &[(Sc, 30), (Tso, 30), (Pso, 30)]),
+    ];
+    for (name, n, bounds) in most {
+        let program = program(&format!("peers/{name}.ut"), &[("N", n)]);
+        for &(memory, most) in bounds {
+            let options = Options { engine: Engine::Cumulative, all_violations: true, ..Options::new(memory) };
+            let report = check(&program, &options, &Unwatched);
+            assert_eq!(report.stop, StopReason::Exhausted, "{name} {n}, {memory}");
+            let executions = report.statistics.executions;
+            assert!(executions <= most, "{name} {n}, {memory}: {executions} executions");
+        }
+    }
+}
+
+#[test]
+fn auto_visits_states_where_they_are_few_and_learns_where_they_are_not() {
+    let engine_of = |name: &str, n: i64| {
+        let program = program(&format!("peers/{name}.ut"), &[("N", n)]);
+        let options = Options { engine: Engine::Auto, ..Options::new(MemoryModel::Tso) };
+        let report = check(&program, &options, &Unwatched);
+        assert_eq!(report.stop, StopReason::Exhausted, "{name}");
+        report.engine
+    };
+    assert_eq!(engine_of("trylock", 8), Engine::Exhaustive);
+    assert_eq!(engine_of("readers", 12), Engine::Cumulative);
+    assert_eq!(engine_of("indep", 16), Engine::Cumulative);
+}
