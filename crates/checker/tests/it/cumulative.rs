@@ -126,18 +126,18 @@ fn coverage_of_behaviours_shows_everything_that_is_wrong() {
 #[test]
 fn values_and_ways_that_are_known_cost_no_executions() {
     use MemoryModel::{Pso, Sc, Tso};
-    let most: [(&str, i64, &[(MemoryModel, u64)]); 7] = [
-        ("trylock0", 8, &[(Sc, 5), (Tso, 5), (Pso, 5)]),
-        ("trylock0", 40, &[(Sc, 5), (Tso, 5), (Pso, 5)]),
-        ("trylock", 4, &[(Sc, 5), (Tso, 5)]),
-        ("nwsame", 9, &[(Sc, 2), (Tso, 2), (Pso, 2)]),
-        ("mcr_example", 4, &[(Sc, 60), (Tso, 60)]),
-        ("lastzero", 10, &[(Sc, 80)]),
-        ("readers", 12, &[(Sc, 30), (Tso, 30), (Pso, 30)]),
+    let most = [
+        ("trylock0", 8, 5, vec![Sc, Tso, Pso]),
+        ("trylock0", 40, 5, vec![Sc, Tso, Pso]),
+        ("trylock", 4, 5, vec![Sc, Tso]),
+        ("nwsame", 9, 2, vec![Sc, Tso, Pso]),
+        ("mcr_example", 4, 60, vec![Sc, Tso]),
+        ("lastzero", 10, 80, vec![Sc]),
+        ("readers", 12, 30, vec![Sc, Tso, Pso]),
     ];
-    for (name, n, bounds) in most {
+    for (name, n, most, memories) in most {
         let program = program(&format!("peers/{name}.ut"), &[("N", n)]);
-        for &(memory, most) in bounds {
+        for memory in memories {
             let options = Options { engine: Engine::Cumulative, all_violations: true, ..Options::new(memory) };
             let report = check(&program, &options, &Unwatched);
             assert_eq!(report.stop, StopReason::Exhausted, "{name} {n}, {memory}");
@@ -159,4 +159,18 @@ fn auto_visits_states_where_they_are_few_and_learns_where_they_are_not() {
     assert_eq!(engine_of("trylock", 8), Engine::Exhaustive);
     assert_eq!(engine_of("readers", 12), Engine::Cumulative);
     assert_eq!(engine_of("indep", 16), Engine::Cumulative);
+}
+
+/// Two orders of writes that followed at once contradicted each other; one was forgotten, and a wrong final memory hid a right one.
+#[test]
+fn orders_that_follow_at_once_are_all_kept() {
+    let text = "shared x = 0;\nthread a { let r = x.fetch_add(1); r = x.fetch_add(0); r = x; }\n\
+                thread b { let r = x; x = 1; }\nthread c { x = 0; let r = x.fetch_or(2); }\n";
+    let program = ut::parse(Arc::new(Source::new("orders.ut", text)), &BTreeMap::new()).expect("it is a program");
+    for memory in MemoryModel::ALL {
+        let oracle = check(&program, &Options { all_violations: true, ..Options::new(memory) }, &Unwatched);
+        let found = check(&program, &options(memory, Coverage::States), &Unwatched);
+        assert_eq!(found.final_states, oracle.final_states, "{memory}");
+        assert_eq!(found.statistics.histories, oracle.statistics.histories, "{memory}");
+    }
 }
