@@ -202,3 +202,14 @@ fn threads_that_had_no_part_in_it_are_folded() {
     let relevant = |name: &str| told.story.steps.iter().any(|step| step.name == name && step.relevant);
     assert!(relevant("left") && relevant("right") && !relevant("other"), "{:#?}", told.story.steps);
 }
+
+#[test]
+fn who_tried_to_take_a_lock_and_failed_does_not_hold_it() {
+    let text = "mutex m; shared x, y;\n\
+                thread holder { let r = try_lock(m); x = 1; }\n\
+                thread other { while x == 0 {} let r = try_lock(m); y = 1; }\n\
+                thread waiter { while y == 0 {} lock(m); }\n";
+    let program = parse("try.ut", text.to_string());
+    let sentence = "waiter waits for `m` (line 4), which holder took (line 2) and does not give back";
+    assert_told("try.ut", &program, MemoryModel::Sc, sentence, &["holder:2: try lock m ok"]);
+}

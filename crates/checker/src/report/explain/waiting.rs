@@ -66,7 +66,8 @@ impl Teller<'_> {
     /// The step by which a lock was taken that is still held.
     fn holding(&self, lock: &str) -> Option<usize> {
         use StepKind::{Lock, TryLock, Unlock};
-        let about = |&at: &usize| self.step(at).object.as_deref() == Some(lock);
+        let failed = |at: usize| self.step(at).kind == TryLock && self.step(at).read == Some(0);
+        let about = |&at: &usize| self.step(at).object.as_deref() == Some(lock) && !failed(at);
         let last = |kinds: &[StepKind], before: usize, thread: Option<u16>| {
             let of = |at: usize| thread.is_none_or(|thread| self.step(at).thread == thread);
             (0..before).filter(about).rfind(|&at| kinds.contains(&self.step(at).kind) && of(at))
