@@ -2,14 +2,30 @@
 
 use super::order::Commits;
 use super::{Causality, Event, Thread, WriteInfo};
-use crate::execution::{FailureKind, MemoryModel, Operation, ThreadKey};
+use crate::execution::{FailureKind, Operation, ThreadKey};
+use crate::program::Loc;
 use crate::trace::{FAILED, Run, RunEvent};
 
 impl Causality {
-    pub(super) fn add_events(&mut self, run: &Run, memory: MemoryModel) {
+    /// Every cell that somebody accesses or looks at.
+    pub(super) fn add_cells(&mut self, run: &Run, initial: &dyn Fn(Loc) -> i64) {
+        let events = run.threads.iter().flat_map(|thread| thread.events.iter().chain(&thread.pending));
+        for loc in
+            events.flat_map(|event| event.operation.loc().into_iter().chain(event.awaiting.iter().map(|it| it.0)))
+        {
+            self.cell_numbers.entry(loc).or_insert_with(|| {
+                self.cells.push(loc);
+                self.cell_writes.push(Vec::new());
+                self.initial.push(initial(loc));
+                self.cells.len() as u32 - 1
+            });
+        }
+    }
+
+    pub(super) fn add_events(&mut self, run: &Run) {
         for (index, thread) in run.threads.iter().enumerate() {
             let chain = self.problem.chain();
-            let mut commits = Commits::new(memory);
+            let mut commits = Commits::new(self.memory);
             let start = self.events.len();
             self.threads.push(Thread {
                 key: thread.key,
@@ -46,6 +62,7 @@ impl Causality {
             span: event.span,
             same,
             others: Vec::new(),
+            rest: None,
             issue,
             commit: None,
             write: None,

@@ -26,13 +26,6 @@ pub struct Goals {
     pub finals: BTreeMap<Loc, Vec<(i64, Lit)>>,
 }
 
-/// Where a history parts from the run: so many results are equal, and then comes this one of the other results known to be possible.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Parting {
-    agreed: u32,
-    other: Option<u32>,
-}
-
 /// Two threads are about to access a plain cell, one of them writing.
 pub struct RaceGoal {
     /// They are.
@@ -44,14 +37,14 @@ pub struct RaceGoal {
 }
 
 impl Causality {
-    pub(super) fn add_goals(&mut self, initial: &dyn Fn(Loc) -> i64) {
+    pub(super) fn add_goals(&mut self) {
         self.add_deviations();
         let at_end = self.problem.var();
         let last = self.problem.last_node(at_end);
-        self.add_stuck(at_end, last, initial);
+        self.add_stuck(at_end, last);
         self.add_races();
         self.add_late_commits();
-        self.add_finish(at_end, last, initial);
+        self.add_finish(at_end, last);
     }
 
     /// For every position of a thread, a literal that implies that the thread deviates before it.
@@ -65,12 +58,12 @@ impl Causality {
                 let mut clause = vec![!lit];
                 clause.extend(before);
                 if event > self.threads[thread].events.start {
-                    clause.extend(self.events[event - 1].others.iter().map(|other| other.1));
+                    clause.extend(self.events[event - 1].deviations());
                 }
                 self.problem.clause(clause);
                 literals.push(lit);
                 before = Some(lit);
-                all.extend(self.events[event].others.iter().map(|other| other.1));
+                all.extend(self.events[event].deviations());
             }
             self.threads[thread].deviates_before = literals;
         }
@@ -83,55 +76,17 @@ impl Causality {
 
     /// Every deviation: whose, and its literal.
     pub fn deviations(&self) -> impl Iterator<Item = (ThreadKey, Lit)> {
-        self.events.iter().flat_map(|event| event.others.iter().map(|other| (self.threads[event.thread].key, other.1)))
+        self.events.iter().flat_map(|event| event.deviations().map(|lit| (self.threads[event.thread].key, lit)))
     }
 
-    /// Every deviation: the number of the event among the run's (by thread, the pending one last), its other result, and its literal.
+    /// Every other result that has a literal of its own: the number of the event among the run's (by thread, the pending one last), the result, and the literal.
     pub fn other_results(&self) -> impl Iterator<Item = (usize, i64, Lit)> {
         let others = self.events.iter().enumerate();
         others.flat_map(|(at, event)| event.others.iter().map(move |&(result, lit)| (at, result, lit)))
     }
 
-    /// What the thread's history in the run is.
-    pub fn history(&self, thread: &super::Thread) -> Vec<i64> {
-        let performed = &self.events[thread.events.start..][..thread.n_performed];
-        performed.iter().map(|event| event.result).collect()
-    }
-
-    /// Where another history of the thread parts from its part of the run: they agree for so long, and then it has this result, or ends.
-    pub fn parting(&self, thread: &super::Thread, agreed: usize, next: Option<i64>) -> Parting {
-        let event = self.events[thread.events.clone()].get(agreed);
-        let other = event.and_then(|event| event.others.iter().position(|other| Some(other.0) == next));
-        Parting { agreed: agreed as u32, other: other.map(|other| other as u32) }
-    }
-
-    /// A clause that is true of the configurations that are *not* the beginning of another execution, which parts from the run
-    /// like this, thread by thread.
-    pub fn not_covered_by(&self, partings: &[Parting]) -> Vec<Lit> {
-        let mut clause = Vec::new();
-        for (thread, parting) in self.threads.iter().zip(partings) {
-            let Some(event) = self.events[thread.events.clone()].get(parting.agreed as usize) else {
-                // It covers the thread's whole part of the run, and everything that deviates from it.
-                clause.extend(self.deviates_up_to(thread));
-                continue;
-            };
-            clause.extend(event.same);
-            clause.push(thread.deviates_before[parting.agreed as usize]);
-            let others = event.others.iter().enumerate();
-            clause.extend(others.filter(|other| Some(other.0 as u32) != parting.other).map(|other| other.1.1));
-        }
-        clause
-    }
-
-    /// Literals that together say that the thread deviates at all.
-    fn deviates_up_to<'a>(&'a self, thread: &'a super::Thread) -> impl Iterator<Item = Lit> + 'a {
-        let last = self.events[thread.events.clone()].last();
-        let at_last = last.into_iter().flat_map(|event| event.others.iter().map(|other| other.1));
-        thread.deviates_before.last().copied().into_iter().chain(at_last)
-    }
-
     /// Nothing can happen any more: every thread is at its end or at something that blocks for good.
-    fn add_stuck(&mut self, at_end: Lit, last: u32, initial: &dyn Fn(Loc) -> i64) {
+    fn add_stuck(&mut self, at_end: Lit, last: u32) {
         let blocks = |operation: &Operation| matches!(operation, Operation::Lock { .. } | Operation::Reacquire { .. });
         if !self.events.iter().any(|event| blocks(&event.operation) || !event.awaiting.is_empty()) {
             return;
@@ -146,11 +101,10 @@ impl Causality {
                 let mut clause = vec![!goal];
                 clause.extend(self.before(event).map(|before| !before));
                 clause.extend(self.events[event].same);
-                let others: Vec<Lit> = self.events[event].others.iter().map(|other| other.1).collect();
-                for other in others {
-                    self.problem.clause([!goal, !other]);
+                for deviation in self.events[event].deviations().collect::<Vec<_>>() {
+                    self.problem.clause([!goal, !deviation]);
                 }
-                if let Some(blocked) = self.blocked(event, last, &mut looks, initial) {
+                if let Some(blocked) = self.blocked(event, last, &mut looks) {
                     clause.push(blocked);
                 }
                 self.problem.clause(clause);
@@ -163,13 +117,7 @@ impl Causality {
     }
 
     /// A literal that says that the event, if it is its thread's next, can never happen. Nothing if it always can.
-    fn blocked(
-        &mut self,
-        event: usize,
-        last: u32,
-        looks: &mut BTreeMap<(Loc, i64), Vec<Lit>>,
-        initial: &dyn Fn(Loc) -> i64,
-    ) -> Option<Lit> {
+    fn blocked(&mut self, event: usize, last: u32, looks: &mut BTreeMap<(Loc, i64), Vec<Lit>>) -> Option<Lit> {
         let thread = self.events[event].thread;
         let mut reasons: Vec<Lit> = match self.events[event].operation {
             Operation::Lock { lock, mode } => vec![self.held_at_end(lock, mode)],
@@ -189,7 +137,7 @@ impl Causality {
             _ => Vec::new(),
         };
         if !self.events[event].awaiting.is_empty() {
-            reasons.push(self.unchanged(event, last, looks, initial));
+            reasons.push(self.unchanged(event, last, looks));
         }
         if reasons.is_empty() {
             return None;
@@ -224,33 +172,15 @@ impl Causality {
     }
 
     /// A literal that says that all the cells which the event awaits keep the values that they had.
-    fn unchanged(
-        &mut self,
-        event: usize,
-        last: u32,
-        looks: &mut BTreeMap<(Loc, i64), Vec<Lit>>,
-        initial: &dyn Fn(Loc) -> i64,
-    ) -> Lit {
+    fn unchanged(&mut self, event: usize, last: u32, looks: &mut BTreeMap<(Loc, i64), Vec<Lit>>) -> Lit {
         let unchanged = self.problem.var();
         for (loc, value) in self.events[event].awaiting.clone() {
-            let values = self.final_values(loc, initial);
+            let values = self.final_values(loc);
             let same: Vec<_> = values.into_iter().filter(|seen| seen.1 == value).collect();
             let look = looks.entry((loc, value)).or_insert_with(|| self.look(last, loc, None, &same)).clone();
             self.problem.clause([&[!unchanged], look.as_slice()].concat());
         }
         unchanged
-    }
-
-    /// A clause that is true of every stuck configuration but the one in which each thread does so much of its part of the run.
-    pub fn not_stuck_at(&self, lengths: &[usize]) -> Vec<Lit> {
-        let mut clause = Vec::new();
-        for (thread, &length) in self.threads.iter().zip(lengths) {
-            let events = &self.events[thread.events.clone()];
-            clause.extend(events.get(length).and_then(|next| next.same));
-            let last = length.checked_sub(1).and_then(|last| events[last].same);
-            clause.extend(last.map(|last| !last));
-        }
-        clause
     }
 
     /// Pairs of accesses that race if both can be next.
@@ -358,7 +288,7 @@ impl Causality {
     }
 
     /// All threads end as in the run; which values are left depends on the order of writes.
-    fn add_finish(&mut self, at_end: Lit, last: u32, initial: &dyn Fn(Loc) -> i64) {
+    fn add_finish(&mut self, at_end: Lit, last: u32) {
         if (0..self.threads.len()).any(|thread| self.end_of(thread).is_none()) {
             return;
         }
@@ -372,15 +302,15 @@ impl Causality {
         let freed = |block: Loc| self.events.iter().any(|event| event.operation == Operation::Free { block });
         let left: Vec<Loc> = self.cells.iter().copied().filter(|loc| !loc.block().is_some_and(freed)).collect();
         for loc in left {
-            self.add_final(goal, last, loc, initial);
+            self.add_final(goal, last, loc);
         }
         self.goals.finish = Some(goal);
     }
 
-    fn add_final(&mut self, goal: Lit, last: u32, loc: Loc, initial: &dyn Fn(Loc) -> i64) {
+    fn add_final(&mut self, goal: Lit, last: u32, loc: Loc) {
         // Only a thread's last write to the location can be the last of all.
         let mut candidates: BTreeMap<usize, (Option<u32>, i64)> = BTreeMap::new();
-        for (write, value) in self.final_values(loc, initial) {
+        for (write, value) in self.final_values(loc) {
             if let Some(id) = write {
                 candidates.insert(self.events[self.writes[id as usize].event].thread, (write, value));
             }

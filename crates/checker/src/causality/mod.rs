@@ -8,18 +8,20 @@
 //! solutions are the possible configurations, neither more nor fewer.
 //!
 //! Files: `order.rs` the memory models, `events.rs` one event at a time, `reads.rs` what reads can see, `locks.rs`, `condvars.rs`, `goals.rs` what
-//! can be asked, `prediction.rs` from a solution to a schedule.
+//! can be asked, `partings.rs` which configurations are known, `prediction.rs` from a solution to a schedule.
 
 mod condvars;
 mod events;
 mod goals;
 mod locks;
 mod order;
+mod partings;
 mod prediction;
 mod reads;
 
-pub use goals::{Goals, Parting, RaceGoal};
+pub use goals::{Goals, RaceGoal};
 pub(crate) use order::{commit_chain, drains, is_barrier, is_buffered};
+pub use partings::{Known, Parting};
 pub use prediction::{Predicted, PredictedStep, Prediction};
 
 use crate::execution::{MemoryModel, Operation, ThreadKey};
@@ -49,6 +51,20 @@ pub struct Causality {
     cell_numbers: FxHashMap<Loc, u32>,
     /// The writes to each cell.
     cell_writes: Vec<Vec<WriteId>>,
+    /// The value of each cell before anything ran.
+    initial: Vec<i64>,
+}
+
+/// What a causality is made from, beside the run.
+pub struct Given<'g> {
+    /// The memory model.
+    pub memory: MemoryModel,
+    /// The value of a cell before anything ran.
+    pub initial: &'g dyn Fn(Loc) -> i64,
+    /// Whether a read, by its number among the run's events (by thread, the pending one last), is to have a literal of its own for this other value.
+    pub named: &'g dyn Fn(usize, i64) -> bool,
+    /// A read with no more other values than these has a literal for each.
+    pub few: usize,
 }
 
 /// A thread of the run.
@@ -76,11 +92,23 @@ struct Event {
     span: Span,
     /// It happens with the result of the run. Nothing if it was only pending.
     same: Option<Lit>,
-    /// It happens with another result.
+    /// It happens with this other result.
     others: Vec<(i64, Lit)>,
+    /// It happens with any further result.
+    rest: Option<Rest>,
     issue: Node,
     commit: Option<Node>,
     write: Option<WriteId>,
+}
+
+/// The other values that an event can read and that nobody asks for by themselves. There are as many as there are writes, so they share one literal: what
+/// is read is known by the source.
+struct Rest {
+    lit: Lit,
+    /// Which of the problem's choices has their sources.
+    choice: usize,
+    /// In order.
+    values: Vec<i64>,
 }
 
 /// What is known of a write beside what the solver needs.
@@ -93,10 +121,10 @@ struct WriteInfo {
 }
 
 impl Causality {
-    /// The constraints that follow from a run under a memory model. `initial` gives the value of a cell before anything ran.
-    pub fn of(run: &Run, memory: MemoryModel, initial: &dyn Fn(Loc) -> i64) -> Causality {
+    /// The constraints that follow from a run.
+    pub fn of(run: &Run, given: &Given<'_>) -> Causality {
         let mut causality = Causality {
-            memory,
+            memory: given.memory,
             problem: Problem::default(),
             threads: Vec::new(),
             events: Vec::new(),
@@ -109,22 +137,31 @@ impl Causality {
             cells: Vec::new(),
             cell_numbers: FxHashMap::default(),
             cell_writes: Vec::new(),
+            initial: Vec::new(),
         };
-        causality.add_events(run, memory);
+        causality.add_cells(run, given.initial);
+        causality.add_events(run);
         causality.add_forks_and_joins();
-        causality.add_reads(initial);
+        causality.add_reads(given);
         causality.add_frees();
         causality.add_locks();
         causality.add_condvars();
-        causality.add_goals(initial);
+        causality.add_goals();
         causality
     }
 
-    /// A new literal for "the event happens with this other result".
+    /// The literal for "the event happens with this other result".
     fn other(&mut self, event: usize, result: i64) -> Lit {
         if let Some(&(_, lit)) = self.events[event].others.iter().find(|other| other.0 == result) {
             return lit;
         }
+        let lit = self.deviation(event);
+        self.events[event].others.push((result, lit));
+        lit
+    }
+
+    /// A new literal by which the event happens otherwise than in the run.
+    fn deviation(&mut self, event: usize) -> Lit {
         let lit = self.problem.var();
         let node = self.events[event].issue;
         self.problem.nodes[node as usize].active.push(lit);
@@ -134,7 +171,6 @@ impl Causality {
         if let Some(same) = self.events[event].same {
             self.problem.clause([!lit, !same]);
         }
-        self.events[event].others.push((result, lit));
         lit
     }
 
@@ -148,7 +184,7 @@ impl Causality {
     /// All literals by which the event happens.
     fn happens(&self, event: usize) -> impl Iterator<Item = Lit> {
         let event = &self.events[event];
-        event.same.into_iter().chain(event.others.iter().map(|other| other.1))
+        event.same.into_iter().chain(event.deviations())
     }
 
     /// Adds, for each way in which the event happens, that one of these must hold.
@@ -158,13 +194,18 @@ impl Causality {
         }
     }
 
+    /// The value that a source shows.
+    fn value_of(&self, source: u32) -> i64 {
+        let source = self.problem.sources[source as usize];
+        match source.write {
+            Some(write) => self.writes[write as usize].value,
+            None => self.initial[self.problem.reads[source.read as usize].cell as usize],
+        }
+    }
+
     /// The number of a location among the problem's cells.
-    fn cell(&mut self, loc: Loc) -> u32 {
-        *self.cell_numbers.entry(loc).or_insert_with(|| {
-            self.cells.push(loc);
-            self.cell_writes.push(Vec::new());
-            self.cells.len() as u32 - 1
-        })
+    fn cell(&self, loc: Loc) -> u32 {
+        self.cell_numbers[&loc]
     }
 
     fn add_write(&mut self, cell: u32, node: Node, active: Lit, info: WriteInfo) -> WriteId {
@@ -172,5 +213,12 @@ impl Causality {
         let write = self.problem.write(cell, node, active);
         self.cell_writes[cell as usize].push(write);
         write
+    }
+}
+
+impl Event {
+    /// All literals by which it happens otherwise than in the run.
+    fn deviations(&self) -> impl Iterator<Item = Lit> {
+        self.others.iter().map(|other| other.1).chain(self.rest.as_ref().map(|rest| rest.lit))
     }
 }

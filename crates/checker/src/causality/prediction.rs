@@ -1,6 +1,6 @@
 //! From a solution to what has to be done: the shortest prefix that has all of the configuration's operations.
 
-use super::Causality;
+use super::{Causality, Event};
 use crate::execution::{Operation, ThreadKey};
 use crate::program::Loc;
 use crate::solver::{Node, Solution};
@@ -80,8 +80,7 @@ impl Causality {
 
     fn perform(&self, index: usize, solution: &Solution) -> PredictedStep {
         let event = &self.events[index];
-        let other = event.others.iter().find(|other| solution.holds(other.1));
-        let result = other.map_or(event.result, |other| other.0);
+        let result = self.other_result(event, solution).unwrap_or(event.result);
         let wakes = match event.operation {
             Operation::Notify { all: false, .. } => {
                 let woken = self.wakes(index).find(|(lit, _)| solution.holds(*lit));
@@ -90,5 +89,15 @@ impl Causality {
             _ => None,
         };
         PredictedStep::Perform { result, wakes }
+    }
+
+    /// The event's result in the solution, if it is not that of the run.
+    fn other_result(&self, event: &Event, solution: &Solution) -> Option<i64> {
+        if let Some(rest) = event.rest.as_ref().filter(|rest| solution.holds(rest.lit)) {
+            let sources = &self.problem.choices[rest.choice].sources;
+            let is_seen = |source: &&u32| solution.holds(self.problem.sources[**source as usize].lit);
+            return sources.iter().find(is_seen).map(|&source| self.value_of(source));
+        }
+        event.others.iter().find(|other| solution.holds(other.1)).map(|other| other.0)
     }
 }

@@ -1,6 +1,6 @@
 //! What reads can see: sources, awaits, and blocks that have been freed.
 
-use super::{Causality, WriteInfo};
+use super::{Causality, Given, Rest, WriteInfo};
 use crate::execution::{MemoryModel, Operation};
 use crate::program::{Loc, Ordering};
 use crate::solver::{Lit, Node, WriteId};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 type Visible = BTreeMap<Loc, Vec<WriteId>>;
 
 impl Causality {
-    pub(super) fn add_reads(&mut self, initial: &dyn Fn(Loc) -> i64) {
+    pub(super) fn add_reads(&mut self, given: &Given<'_>) {
         let mut visible: Visible = BTreeMap::new();
         for (id, write) in self.problem.writes.iter().enumerate() {
             visible.entry(self.cells[write.cell as usize]).or_default().push(id as WriteId);
@@ -20,10 +20,10 @@ impl Causality {
             let mut own: BTreeMap<Loc, WriteId> = BTreeMap::new();
             for event in self.threads[thread].events.clone() {
                 let seen = self.reads_of(event).inspect(|&loc| {
-                    let others = self.visible_values(&visible, event, loc, own.get(&loc), initial);
-                    self.add_read(event, loc, own.get(&loc).copied(), &others);
+                    let values = self.visible_values(&visible, event, loc, own.get(&loc));
+                    self.add_read(event, loc, own.get(&loc).copied(), &values, given);
                 });
-                self.add_await(event, seen, &visible, &own, initial);
+                self.add_await(event, seen, &visible, &own);
                 if let Some(write) = self.events[event].write {
                     own.insert(self.cells[self.problem.writes[write as usize].cell as usize], write);
                 }
@@ -45,7 +45,6 @@ impl Causality {
         event: usize,
         loc: Loc,
         own: Option<&WriteId>,
-        initial: &dyn Fn(Loc) -> i64,
     ) -> Vec<(Option<WriteId>, i64)> {
         let thread = self.events[event].thread;
         let writes = visible.get(&loc).into_iter().flatten().copied();
@@ -53,13 +52,24 @@ impl Causality {
         let mut values: Vec<_> =
             of_others.chain(own.copied()).map(|w| (Some(w), self.writes[w as usize].value)).collect();
         if own.is_none() {
-            values.push((None, initial(loc)));
+            values.push((None, self.initial_value(loc)));
         }
         values
     }
 
+    fn initial_value(&self, loc: Loc) -> i64 {
+        self.initial[self.cell(loc) as usize]
+    }
+
     /// The event reads the location: with the result of the run, or with any other value that can be there.
-    fn add_read(&mut self, event: usize, loc: Loc, own: Option<WriteId>, values: &[(Option<WriteId>, i64)]) {
+    fn add_read(
+        &mut self,
+        event: usize,
+        loc: Loc,
+        own: Option<WriteId>,
+        values: &[(Option<WriteId>, i64)],
+        given: &Given<'_>,
+    ) {
         let cell = self.cell(loc);
         let (node, result) = (self.events[event].issue, self.events[event].result);
         let read = self.problem.read(cell, node, own);
@@ -73,39 +83,52 @@ impl Causality {
             let sources = by_value.remove(&result).unwrap_or_default();
             self.problem.choice(same, sources);
         }
-        for (value, sources) in by_value {
+        let few = by_value.len() <= given.few;
+        let is_named = |value: i64| few || self.matters(event, value) || (given.named)(event, value);
+        let (others, rest): (Vec<_>, Vec<_>) = by_value.into_iter().partition(|&(value, _)| is_named(value));
+        for (value, sources) in others {
             let other = self.other(event, value);
             self.problem.choice(other, sources);
-            self.add_deviant_write(event, cell, value, other);
+            self.add_deviant_write(event, cell, other, Some(value));
+        }
+        if !rest.is_empty() {
+            let lit = self.deviation(event);
+            let (values, sources): (Vec<i64>, Vec<Vec<u32>>) = rest.into_iter().unzip();
+            self.events[event].rest = Some(Rest { lit, choice: self.problem.choices.len(), values });
+            self.problem.choice(lit, sources.concat());
+            self.add_deviant_write(event, cell, lit, None);
         }
     }
 
-    /// A read-modify-write that reads another value writes another value.
-    fn add_deviant_write(&mut self, event: usize, cell: u32, value: i64, other: Lit) {
-        let written = match self.events[event].operation {
-            Operation::Rmw { op, operand, .. } => op.apply(value, operand),
-            Operation::Cas { expected, desired, .. } if value == expected => desired,
-            _ => return,
+    /// Whether it makes a difference of its own that the event reads this value: it is what an exchange or a spinning thread waits for.
+    fn matters(&self, event: usize, value: i64) -> bool {
+        let event = &self.events[event];
+        let exchanges = matches!(event.operation, Operation::Cas { expected, .. } if expected == value);
+        exchanges || event.awaiting.iter().any(|awaited| awaited.1 == value)
+    }
+
+    /// A read-modify-write that reads another value writes another value. What it is does not matter: nobody sees it.
+    fn add_deviant_write(&mut self, event: usize, cell: u32, deviation: Lit, read: Option<i64>) {
+        let writes = match self.events[event].operation {
+            Operation::Rmw { .. } => true,
+            Operation::Cas { expected, .. } => read == Some(expected),
+            _ => false,
         };
-        self.add_write(cell, self.events[event].issue, other, WriteInfo { event, value: written, deviant: true });
+        if writes {
+            let info = WriteInfo { event, value: 0, deviant: true };
+            self.add_write(cell, self.events[event].issue, deviation, info);
+        }
     }
 
     /// A spinning thread goes on only when one of the cells that it looks at shows another value.
-    fn add_await(
-        &mut self,
-        event: usize,
-        seen: Option<Loc>,
-        visible: &Visible,
-        own: &BTreeMap<Loc, WriteId>,
-        initial: &dyn Fn(Loc) -> i64,
-    ) {
+    fn add_await(&mut self, event: usize, seen: Option<Loc>, visible: &Visible, own: &BTreeMap<Loc, WriteId>) {
         let awaiting = self.events[event].awaiting.clone();
         if awaiting.is_empty() {
             return;
         }
         let mut changed = Vec::new();
         for &(loc, value) in awaiting.iter().filter(|&&(loc, _)| Some(loc) != seen) {
-            let values = self.visible_values(visible, event, loc, own.get(&loc), initial);
+            let values = self.visible_values(visible, event, loc, own.get(&loc));
             let different: Vec<_> = values.into_iter().filter(|seen| seen.1 != value).collect();
             changed.extend(self.look(self.events[event].issue, loc, own.get(&loc).copied(), &different));
         }
@@ -114,7 +137,9 @@ impl Causality {
         let event = &self.events[event];
         let results = event.same.map(|lit| (event.result, lit)).into_iter().chain(event.others.iter().copied());
         let unchanged = results.filter(|(result, _)| own_result.iter().all(|value| value == result));
-        for (_, lit) in unchanged.collect::<Vec<_>>() {
+        // What is awaited has a literal of its own, so none of the rest is that.
+        let rest = event.rest.as_ref().filter(|_| own_result.is_empty()).map(|rest| rest.lit);
+        for lit in unchanged.map(|result| result.1).chain(rest).collect::<Vec<_>>() {
             self.problem.clause([&[!lit], changed.as_slice()].concat());
         }
     }
@@ -138,11 +163,10 @@ impl Causality {
     }
 
     /// The writes to a location and their values, for a look after everything.
-    pub(super) fn final_values(&self, loc: Loc, initial: &dyn Fn(Loc) -> i64) -> Vec<(Option<WriteId>, i64)> {
-        let here = self.cell_numbers.get(&loc).map_or(&[][..], |&cell| self.cell_writes[cell as usize].as_slice());
-        let here = here.iter().filter(|&&id| !self.writes[id as usize].deviant);
+    pub(super) fn final_values(&self, loc: Loc) -> Vec<(Option<WriteId>, i64)> {
+        let here = self.cell_writes[self.cell(loc) as usize].iter().filter(|&&id| !self.writes[id as usize].deviant);
         let values = here.map(|&id| (Some(id), self.writes[id as usize].value));
-        values.chain([(None, initial(loc))]).collect()
+        values.chain([(None, self.initial_value(loc))]).collect()
     }
 
     /// Accesses to a block come before it is freed, or fail.
@@ -192,7 +216,7 @@ impl Causality {
     fn add_freed(&mut self, event: usize, frees: &[usize]) {
         let issue = self.events[event].issue;
         let normal: Vec<Lit> = match self.events[event].hit_freed {
-            true => self.events[event].others.iter().map(|other| other.1).collect(),
+            true => self.events[event].deviations().collect(),
             false => self.happens(event).collect(),
         };
         let fails = match self.events[event].same.filter(|_| self.events[event].hit_freed) {

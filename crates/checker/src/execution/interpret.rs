@@ -5,7 +5,8 @@
 use super::spin::{Spin, may_go_on_for_ever, spinning_loops};
 use super::{Describe, Failure, FailureKind, Laps, Operation, State, Subject, ThreadKey};
 use crate::program::{
-    Access, DivisionByZero, Expr, Indexed, Instr, Liveness, Loc, LockKind, Loop, Pc, Place, Program, Reg, Routine, Span,
+    Access, DivisionByZero, Expr, Failing, Indexed, Instr, Liveness, Loc, LockKind, Loop, Pc, Place, Program, Reg,
+    Routine, Span,
 };
 use crate::report::FinalState;
 
@@ -19,6 +20,7 @@ pub struct Interpreter<'p> {
 /// What is known of a routine beforehand.
 struct Analysis {
     liveness: Liveness,
+    failing: Failing,
     spinning: Vec<Loop>,
 }
 
@@ -49,7 +51,7 @@ impl<'p> Interpreter<'p> {
         let analyse = |routine: &Routine| {
             let liveness = Liveness::of(routine);
             let spinning = spinning_loops(routine, &liveness);
-            Analysis { liveness, spinning }
+            Analysis { failing: Failing::of(routine), liveness, spinning }
         };
         let bus = program.locks.iter().position(|lock| lock.kind == LockKind::Bus).map(|at| at as u32);
         Interpreter { program, analyses: program.routines.iter().map(analyse).collect(), bus }
@@ -65,6 +67,11 @@ impl<'p> Interpreter<'p> {
     /// The program.
     pub fn program(&self) -> &'p Program {
         self.program
+    }
+
+    /// Whether the thread could fail right after its operation, whatever the result. "No" is certain.
+    pub fn may_fail_after(&self, thread: &IrThread) -> bool {
+        self.analyses[thread.routine as usize].failing.after(thread.pc)
     }
 
     /// Whether threads that spin wait for what they look at to change.

@@ -73,7 +73,8 @@ pub struct Options {
     pub jobs: usize,
     /// Bounds.
     pub limits: Limits,
-    /// How many sources of a read the solver knows before it needs more. Tests make them few: generated programs are small.
+    /// How many sources of a read the solver knows before it needs more, and how many other values a read has before they share a literal. Tests make them few:
+    /// generated programs are small.
     pub first_sources: usize,
 }
 

@@ -6,6 +6,7 @@
 
 mod automata;
 mod expr;
+mod failing;
 mod liveness;
 mod loc;
 mod print;
@@ -14,6 +15,7 @@ mod validate;
 
 pub use automata::{Automata, ControlState};
 pub use expr::{BinaryOp, DivisionByZero, Expr, ExprOver, FinalExpr, FinalValue, UnaryOp};
+pub use failing::Failing;
 pub use liveness::Liveness;
 pub use loc::Loc;
 pub use print::PrintedRoutine;

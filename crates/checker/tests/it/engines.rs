@@ -3,7 +3,7 @@
 use unthread_checker::execution::{Interpreter, MemoryModel};
 use unthread_checker::explore::histories::Combination;
 use unthread_checker::explore::{Coverage, Engine, Options, Unwatched, check, cumulative, exhaustive, mcr};
-use unthread_checker::report::{Report, StopReason};
+use unthread_checker::report::{Report, StopReason, ViolationKind};
 use unthread_generate::{Features, Sketch, Statement, cases, for_all, sketches};
 
 /// Programs with more states than this are left out.
@@ -15,8 +15,16 @@ fn findings(report: &Report) -> (Vec<String>, Vec<bool>, Vec<unthread_checker::r
         .violations
         .iter()
         .map(|violation| {
-            let place = violation.span.map(|span| span.start);
-            format!("{} at {place:?} of {:?}: {}", violation.kind.name(), violation.thread, violation.message)
+            let first = (violation.thread.as_ref(), violation.span.map(|span| span.start));
+            let others = violation.also.iter().map(|also| (Some(&also.thread), Some(also.span.start)));
+            let mut places: Vec<_> = [first].into_iter().chain(others).collect();
+            places.sort_unstable();
+            // One execution stands for all that are stuck at the same places; by whom a lock is held may differ between them.
+            let message = match violation.kind {
+                ViolationKind::Deadlock => "",
+                _ => &violation.message,
+            };
+            format!("{} at {places:?}: {message}", violation.kind.name())
         })
         .collect();
     violations.sort();

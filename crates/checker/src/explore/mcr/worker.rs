@@ -5,13 +5,12 @@ use super::super::runner::Runner;
 use super::super::{During, Options, Progress, Stage, Watch};
 use super::pool::Pool;
 use super::seen::Seen;
-use crate::causality::{Causality, Prediction};
+use crate::causality::{Causality, Given, Known, Prediction};
 use crate::execution::{Interpreter, Machine, Operation, Stuck, Subject};
 use crate::program::Loc;
 use crate::report::StopReason;
 use crate::solver::{Answer, Goal, Lit, Query, Solution, Solver};
-use crate::trace::{FAILED, Run};
-use rustc_hash::FxHashSet;
+use crate::trace::{FAILED, Run, RunEvent};
 
 /// No execution of an IR program that ends is longer, unless the user says so.
 pub(super) const MOST_EVENTS: u64 = 100_000;
@@ -74,21 +73,23 @@ impl<'a, 'p> Worker<'a, 'p> {
     /// The deviations from a run after which a thread fails at once. Where one violation is enough they are looked at before
     /// all others: an assertion that depends on one value is found as soon as a run shows that the value is possible.
     fn failing(&self, run: &Run) -> Option<(Causality, Vec<Lit>)> {
-        let causality = self.causality(run);
         let events: Vec<_> =
             run.threads.iter().flat_map(|thread| thread.events.iter().chain(&thread.pending)).collect();
-        let fails = |&(at, result, _): &(usize, i64, Lit)| {
+        let fails = |at: usize, result: i64| {
+            let event: &RunEvent = events[at];
             let returns = matches!(
-                events[at].operation,
+                event.operation,
                 Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. } | Operation::Choose { .. }
             );
-            let mut thread = events[at].before.clone();
-            returns && result != FAILED && {
+            returns && result != FAILED && self.subject.may_fail_after(&event.before) && {
+                let mut thread = event.before.clone();
                 self.subject.resume(&mut thread, result);
                 matches!(self.subject.operation(&thread), Operation::Fail(_))
             }
         };
-        let failing: Vec<Lit> = causality.other_results().filter(fails).map(|deviation| deviation.2).collect();
+        let causality = self.causality(run, &fails);
+        let failing = causality.other_results().filter(|&(at, result, _)| fails(at, result));
+        let failing: Vec<Lit> = failing.map(|deviation| deviation.2).collect();
         (!failing.is_empty()).then_some((causality, failing))
     }
 
@@ -110,7 +111,7 @@ impl<'a, 'p> Worker<'a, 'p> {
 
     /// Runs everything that one run shows to be possible and that has not been seen.
     fn learn(&mut self, run: &Run) -> Result<(), StopReason> {
-        let causality = self.causality(run);
+        let causality = self.causality(run, &|_, _| false);
         let mut solver = self.solver(&causality);
         let outcome = self.ask_everything(&causality, &mut solver);
         self.note_effort(&solver);
@@ -125,11 +126,13 @@ impl<'a, 'p> Worker<'a, 'p> {
         self.finish_otherwise(causality, solver)
     }
 
-    pub(super) fn causality(&self, run: &Run) -> Causality {
+    /// The causality of a run, in which these reads and other values have literals of their own.
+    pub(super) fn causality(&self, run: &Run, named: &dyn Fn(usize, i64) -> bool) -> Causality {
         let _learning = During::new(self.watch, Stage::Learn);
         let initial_cells = self.subject.initial_cells();
         let initial = move |loc: Loc| loc.as_global().map_or(0, |index| initial_cells[index]);
-        Causality::of(run, self.options.memory, &initial)
+        let Options { memory, first_sources: few, .. } = *self.options;
+        Causality::of(run, &Given { memory, initial: &initial, named, few })
     }
 
     pub(super) fn solver<'c>(&self, causality: &'c Causality) -> Solver<'c> {
@@ -147,15 +150,12 @@ impl<'a, 'p> Worker<'a, 'p> {
     fn deviate(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
         let Some(goal) = causality.goals.deviate else { return Ok(()) };
         let mut n_told = 0;
-        let mut told = FxHashSet::default();
+        let mut known = Known::new(causality);
         loop {
             {
                 let _learning = During::new(self.watch, Stage::Learn);
                 for partings in self.since(&mut n_told, |seen, n_told| seen.partings(causality, n_told)) {
-                    if !told.contains(&partings) {
-                        solver.clause([vec![!goal], causality.not_covered_by(&partings)].concat());
-                        told.insert(partings);
-                    }
+                    known.tell(solver, goal, partings);
                 }
             }
             let Some(solution) = self.ask(solver, Goal::Deviate, goal)? else { return Ok(()) };
