@@ -69,11 +69,12 @@ fn can_fail(instr: &Instr) -> bool {
     by_itself || divides_somewhere
 }
 
+/// Whether it divides by what may be zero.
 fn divides(expr: &Expr) -> bool {
     match expr {
         ExprOver::Const(_) | ExprOver::Leaf(_) => false,
         ExprOver::Unary(_, operand) => divides(operand),
-        ExprOver::Binary(BinaryOp::Div | BinaryOp::Rem, ..) => true,
+        ExprOver::Binary(BinaryOp::Div | BinaryOp::Rem, _, right) if !matches!(**right, ExprOver::Const(1..)) => true,
         ExprOver::Binary(_, left, right) => divides(left) || divides(right),
     }
 }

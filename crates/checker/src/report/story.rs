@@ -16,6 +16,8 @@ pub struct Story {
     pub initial: Vec<JsonStore>,
     pub steps: Vec<JsonStep>,
     pub pending: Vec<JsonPending>,
+    #[serde(skip)]
+    pub(super) next: Vec<JsonPending>,
 }
 
 /// One step of a schedule and what it did.
@@ -62,7 +64,7 @@ pub struct JsonStore {
     pub value_as: Option<String>,
 }
 
-/// What a thread that cannot go on is at.
+/// What a thread is at when the story ends.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[expect(missing_docs, reason = "docs/report-format.md documents each field")]
 pub struct JsonPending {
@@ -113,6 +115,7 @@ impl Story {
             initial: Vec::new(),
             steps: trace.events.iter().map(|event| step(&words, event)).collect(),
             pending: pending(&words),
+            next: next(&words),
         };
         let used = |name: &str| story.steps.iter().any(|step| step.cell.as_deref() == Some(name));
         let cells = program.cells.iter().filter(|cell| used(&cell.name));
@@ -272,6 +275,21 @@ fn pending(words: &Words<'_>) -> Vec<JsonPending> {
         }
     });
     pending.collect()
+}
+
+/// What threads are at that have not ended, if something could happen yet.
+fn next(words: &Words<'_>) -> Vec<JsonPending> {
+    let threads = words.trace.threads.iter().enumerate().filter(|_| words.trace.end.is_none());
+    let next = threads.filter_map(|(at, thread)| {
+        let operation = thread.next.as_ref()?;
+        Some(JsonPending {
+            thread: at as u16,
+            kind: StepKind::of(operation),
+            object: operation.loc().map(|loc| words.loc(loc)).or_else(|| object(words, operation)),
+            line: words.program.source.line_column(thread.at?.start).line,
+        })
+    });
+    next.collect()
 }
 
 impl Words<'_> {

@@ -5,7 +5,7 @@ mod run;
 pub use run::{FAILED, Run, RunEvent, RunThread};
 
 use crate::execution::{
-    Describe, Entry, Failure, Machine, Operation, Rules, State, Status, Stuck, ThreadId, ThreadKey,
+    Describe, Entry, Failure, Machine, Operation, Rules, State, Status, Stuck, ThreadId, ThreadKey, ThreadState,
 };
 use crate::program::{Loc, Span};
 use crate::report::FinalState;
@@ -34,6 +34,8 @@ pub struct ThreadInfo {
     pub name: String,
     /// Where it stands at the end, unless it has ended or failed.
     pub at: Option<Span>,
+    /// What it is at there.
+    pub next: Option<Operation>,
 }
 
 /// One step and what it did.
@@ -102,10 +104,14 @@ pub(crate) fn follow<S: Describe>(
     machine.steps(&state, &mut possible);
     let end = possible.is_empty().then(|| machine.stuck(&state));
     let final_state = (end == Some(Stuck::Finished)).then(|| subject.final_state(&state));
-    let info = |thread: &crate::execution::ThreadState<S::Thread>| ThreadInfo {
-        key: thread.key,
-        name: subject.name(&thread.local),
-        at: (thread.status == Status::Running).then(|| subject.span(&thread.local)),
+    let info = |thread: &ThreadState<S::Thread>| {
+        let running = Some(&thread.local).filter(|_| thread.status == Status::Running);
+        ThreadInfo {
+            key: thread.key,
+            name: subject.name(&thread.local),
+            at: running.map(|local| subject.span(local)),
+            next: running.map(|local| subject.operation(local)),
+        }
     };
     Ok(Trace { events, threads: state.threads.iter().map(info).collect(), end, final_state })
 }

@@ -19,9 +19,9 @@ fn findings(report: &Report) -> (Vec<String>, Vec<bool>, Vec<unthread_checker::r
             let others = violation.also.iter().map(|also| (Some(&also.thread), Some(also.span.start)));
             let mut places: Vec<_> = [first].into_iter().chain(others).collect();
             places.sort_unstable();
-            // One execution stands for all that are stuck at the same places; by whom a lock is held may differ between them.
+            // One execution stands for all that are stuck at the same places; by whom a lock is held, or who was notified, may differ between them.
             let message = match violation.kind {
-                ViolationKind::Deadlock => "",
+                ViolationKind::Deadlock | ViolationKind::Livelock => "",
                 _ => &violation.message,
             };
             format!("{} at {places:?}: {message}", violation.kind.name())

@@ -213,3 +213,14 @@ fn who_tried_to_take_a_lock_and_failed_does_not_hold_it() {
     let sentence = "waiter waits for `m` (line 4), which holder took (line 2) and does not give back";
     assert_told("try.ut", &program, MemoryModel::Sc, sentence, &["holder:2: try lock m ok"]);
 }
+
+#[test]
+fn who_tries_for_ever_is_told_with_what_is_in_the_way() {
+    let text = "mutex m;\nthread holder {\n  lock(m);\n}\nthread other {\n  let ok = 0;\n  while ok == 0 { ok = try_lock(m); }\n  unlock(m);\n}";
+    let sentence =
+        "other tries again and again to take `m` (line 7), which holder took (line 3) and does not give back";
+    assert_told("try.ut", &parse("try.ut", text.to_string()), MemoryModel::Sc, sentence, &["holder:3: lock m"]);
+    let text = "shared x = 1, y;\nthread a {\n  x = 2;\n}\nthread b {\n  let r = 0;\n  while r != 3 { y += 1; y -= 1; r = x; }\n}";
+    let sentence = "b looks again and again at `y` (line 7), and nobody has stored to it yet";
+    assert_told("look.ut", &parse("look.ut", text.to_string()), MemoryModel::Sc, sentence, &[]);
+}

@@ -22,6 +22,7 @@ pub(super) fn tell(subject: &ClosureSubject, violation: &Violation, trace: &Trac
         initial: Vec::new(),
         steps: trace.events.iter().map(|event| step(subject, event, trace)).collect(),
         pending: pending(subject, trace),
+        ..Story::default()
     };
     story.link();
     let Explanation { sentence, events, cycle } = explain(violation.kind.name(), &mut story);

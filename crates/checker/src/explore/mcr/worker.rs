@@ -75,13 +75,19 @@ impl<'a, 'p> Worker<'a, 'p> {
     fn failing(&self, run: &Run) -> Option<(Causality, Vec<Lit>)> {
         let events: Vec<_> =
             run.threads.iter().flat_map(|thread| thread.events.iter().chain(&thread.pending)).collect();
-        let fails = |at: usize, result: i64| {
-            let event: &RunEvent = events[at];
+        let may_fail = |event: &RunEvent| {
             let returns = matches!(
                 event.operation,
                 Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. } | Operation::Choose { .. }
             );
-            returns && result != FAILED && self.subject.may_fail_after(&event.before) && {
+            returns && self.subject.may_fail_after(&event.before)
+        };
+        if !events.iter().any(|event| may_fail(event)) {
+            return None;
+        }
+        let fails = |at: usize, result: i64| {
+            let event: &RunEvent = events[at];
+            result != FAILED && may_fail(event) && {
                 let mut thread = event.before.clone();
                 self.subject.resume(&mut thread, result);
                 matches!(self.subject.operation(&thread), Operation::Fail(_))

@@ -85,19 +85,47 @@ impl Teller<'_> {
         Some((format!("{who} waits for {other} to end (line {})", pending.line), last.into_iter().collect()))
     }
 
-    /// A thread waits for a value that nobody stores.
+    /// A thread waits for a value that nobody stores, or tries again and again what cannot succeed.
     pub(super) fn livelock(&self) -> Told {
+        self.spins().or_else(|| self.story.next.iter().find_map(|next| self.tries(next)))
+    }
+
+    fn tries(&self, next: &JsonPending) -> Told {
+        let (who, object, line) = (self.thread(next.thread), next.object.as_deref()?, next.line);
+        match next.kind {
+            StepKind::TryLock => {
+                let taken = self.holding(object)?;
+                let (holder, where_taken) = (self.who(taken), self.line(taken));
+                let tries = format!("{who} tries again and again to take `{object}` (line {line})");
+                Some((format!("{tries}, which {holder} took ({where_taken}) and does not give back"), vec![taken]))
+            }
+            StepKind::Read | StepKind::Cas => {
+                let (why, last) = self.last_store(object, "nobody has stored to it yet");
+                let looks = format!("{who} looks again and again at `{object}` (line {line})");
+                Some((format!("{looks}, and {why}"), last.into_iter().collect()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Who stored to a cell last, and where.
+    fn last_store(&self, cell: &str, otherwise: &str) -> (String, Option<usize>) {
+        let about = |&at: &usize| self.step(at).cell.as_deref() == Some(cell) && self.step(at).is_store();
+        let last = (0..self.story.steps.len()).filter(about).max_by_key(|&at| (self.story.arrival(at), at));
+        let why = match last {
+            Some(last) => format!("the last store to it was {}'s ({})", self.who(last), self.line(last)),
+            None => otherwise.to_string(),
+        };
+        (why, last)
+    }
+
+    fn spins(&self) -> Told {
         let pending = self.story.pending.iter().find(|pending| pending.kind == StepKind::Read)?;
         let (who, cell) = (self.thread(pending.thread), pending.object.as_deref()?);
         let about = |&at: &usize| self.step(at).cell.as_deref() == Some(cell);
         let read = self.steps_of(pending.thread).filter(about).rfind(|&at| self.step(at).is_read());
-        let stores = (0..self.story.steps.len()).filter(about).filter(|&at| self.step(at).is_store());
-        let last = stores.max_by_key(|&at| (self.story.arrival(at), at));
+        let (why, last) = self.last_store(cell, "nobody stores to it");
         let spins = format!("{who} waits for `{cell}` to change (line {})", pending.line);
-        let why = match last {
-            Some(last) => format!("the last store to it was {}'s ({})", self.who(last), self.line(last)),
-            None => "nobody stores to it".to_string(),
-        };
         Some((format!("{spins}, and {why}"), last.into_iter().chain(read).collect()))
     }
 
