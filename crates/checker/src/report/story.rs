@@ -17,7 +17,7 @@ pub struct Story {
     pub steps: Vec<JsonStep>,
     pub pending: Vec<JsonPending>,
     #[serde(skip)]
-    pub(super) next: Vec<JsonPending>,
+    pub next: Vec<JsonPending>,
 }
 
 /// One step of a schedule and what it did.
