@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Litmus(LitmusFlags),
     /// Does the program do under TSO exactly what it does under SC? If not, shows an execution that SC does not have
     #[command(after_help = "Exit codes: 0 robust, 1 not robust, 2 bad input, 3 inconclusive.")]
-    Robust(RobustFlags),
+    Robust(RobustCommandFlags),
     /// Find the smallest set of fences that makes the program robust, or correct
     #[command(
         after_help = "Exit codes: 0 fences were found and checked (or none are needed), 1 no fences help, 2 bad input, 3 inconclusive."
@@ -195,6 +195,15 @@ pub(crate) struct RobustFlags {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) limits: SearchFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RobustCommandFlags {
+    #[command(flatten)]
+    pub(crate) what: RobustFlags,
+    /// Ask the graph of engine `cumulative` instead of searching for attacks: for loops that are bounded and do not wait
+    #[arg(long)]
+    pub(crate) graph: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,10 +1,11 @@
 //! `unthread robust` and `unthread fences`.
 
-use crate::flags::{FencesFlags, FencesFor, RobustFlags};
+use crate::flags::{FencesFlags, FencesFor, RobustCommandFlags, RobustFlags};
 use crate::outcome::Outcome;
 use crate::terminal::Terminal;
 use crate::watch::{Stopwatch, interrupted};
 use crate::{input, replay};
+use unthread_checker::explore::cumulative;
 use unthread_checker::explore::robustness::{self, Answer, FenceOptions, Purpose};
 use unthread_checker::program::Program;
 use unthread_checker::report::robustness::{fences_json, robustness_json};
@@ -12,10 +13,12 @@ use unthread_checker::report::text::Text;
 use unthread_checker::schedule::Schedule;
 
 /// Says of every file whether it is robust.
-pub(crate) fn robust(flags: &RobustFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
+pub(crate) fn robust(command: &RobustCommandFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
+    let flags = &command.what;
+    let decide = if command.graph { cumulative::robust } else { robustness::robust };
     for_each(flags, terminal, |file, program| {
         let stopwatch = Stopwatch::start(format!("{file}: robustness"), flags.limits.max_time, None);
-        let found = robustness::robust(program, flags.memory, &flags.limits.limits(), &stopwatch);
+        let found = decide(program, flags.memory, &flags.limits.limits(), &stopwatch);
         let seconds = stopwatch.stop();
         let shown = if flags.json {
             serde_json::to_string(&robustness_json(program, flags.memory, &found, seconds))? + "\n"

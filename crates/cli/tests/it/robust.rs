@@ -1,6 +1,6 @@
 //! `unthread robust`, `unthread fences`, and automata.
 
-use super::{STORE_BUFFERING, folder, run, unthread_stdin};
+use super::{STORE_BUFFERING, folder, root, run, unthread_stdin};
 use serde_json::Value;
 
 const DEKKER: &str = "\
@@ -181,4 +181,18 @@ fn mistakes_in_automata_are_shown_with_their_place() {
     assert!(run.err.contains("`wriet` is not something that a transition can do"), "{}", run.err);
     assert!(run.err.contains("dekker.trencher:4:16"), "{}", run.err);
     assert!(run.err.contains("expected an expression, found `end`"), "{}", run.err);
+}
+
+#[test]
+fn the_graph_gives_the_same_answer_with_a_witness_that_replays() {
+    let program = "shared x, y;\nthread a {\n  x = 1;\n  let r = y;\n}\nthread b {\n  y = 1;\n  let r = x;\n}\n";
+    let found = run(&["robust", "-", "--graph"], program, &root());
+    assert_eq!(found.code, 1, "{}", found.shown());
+    assert!(found.out.contains("not robust"), "{}", found.shown());
+    let fenced = program.replace("1;\n  let", "1;\n  fence;\n  let");
+    assert_eq!(run(&["robust", "-", "--graph"], &fenced, &root()).code, 0);
+    let waits = "shared x;\nthread a { x = 1; }\nthread b { while x == 0 {} }\n";
+    let found = run(&["robust", "-", "--graph"], waits, &root());
+    assert_eq!(found.code, 3, "{}", found.shown());
+    assert!(found.out.contains("a loop waits for other threads"), "{}", found.shown());
 }

@@ -7,7 +7,7 @@
 //! and sees writes that are in the book, so the steps up to it solve the formula and take an unknown edge. If no solution does, there is no such step.
 //!
 //! *Verdicts.* What a single thread does wrong is seen when its edge is taken. What concerns several (deadlocks, data races, final values) are further
-//! questions about the finished book (`over.rs`, `races.rs`), and so is the enumeration of all combinations of histories (`states.rs`).
+//! questions about the finished book (`over.rs`, `races.rs`), and so are the enumeration of all combinations of histories (`states.rs`) and robustness (`robust.rs`).
 
 mod book;
 mod compare;
@@ -17,6 +17,7 @@ mod ordering;
 mod over;
 mod prediction;
 mod races;
+mod robust;
 mod solve;
 mod sources;
 mod states;
@@ -33,6 +34,7 @@ use crate::report::{FinalState, Report, SolverStatistics, Statistics, StopReason
 use book::Book;
 pub use compare::{Comparison, Difference, compare};
 use over::Ends;
+pub use robust::robust;
 use solve::{Core, Solution};
 use std::collections::BTreeSet;
 use together::{Found, Share};

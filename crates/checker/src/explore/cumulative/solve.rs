@@ -1,6 +1,6 @@
 //! The core: clauses and the ordering, for as long as a search lasts.
 
-use super::book::{Book, EdgeId, Meaning};
+use super::book::{Book, EdgeId, Meaning, WriteId};
 use super::ordering::{Happening, Ordered, Orders};
 use crate::report::StopReason;
 use batsat::{BasicSolver, Lit, SolverInterface, lbool};
@@ -88,6 +88,16 @@ impl Core {
                 return Ok(None);
             }
         }
+    }
+
+    /// The literal that says that a write is before another to the same cell, if both happen.
+    pub(super) fn order(&mut self, book: &mut Book<'_>, first: WriteId, second: WriteId) -> Lit {
+        self.orders.make_room(book.writes.len());
+        self.orders.literal(first, second).unwrap_or_else(|| {
+            let lit = book.formula.var(Meaning::Order(first, second));
+            self.orders.insert(first, second, lit);
+            lit
+        })
     }
 
     /// Tells the solver what has been added to the book.

@@ -34,6 +34,22 @@ pub fn happens_before_cycle(trace: &Trace) -> Option<Cycle> {
     starts.filter_map(|start| cycle_through(&order, start)).min_by_key(Vec::len)
 }
 
+/// The first store of the cycle that had not reached memory when its thread did a later thing of the cycle, and that thing.
+pub(super) fn delayed(trace: &Trace, cycle: &Cycle) -> Option<(usize, usize)> {
+    let arrivals = arrivals(&trace.events);
+    let arrival = |store: usize| arrivals.iter().find(|arrival| arrival.1 == store).map_or(usize::MAX, |found| found.0);
+    let thread = |at: usize| trace.events[at].step.thread;
+    let places = || cycle.iter().map(|place| place.0);
+    let stores = places().filter(|&store| trace.events[store].buffered);
+    stores
+        .filter_map(|store| {
+            let ahead = places().filter(|&at| at > store && thread(at) == thread(store));
+            let arrived = |at: usize| if trace.events[at].buffered { arrival(at) } else { at };
+            ahead.filter(|&at| arrived(at) < arrival(store)).max().map(|ahead| (store, ahead))
+        })
+        .min()
+}
+
 type Order = Vec<Vec<(usize, Relation)>>;
 
 fn cycle_through(order: &Order, start: usize) -> Option<Cycle> {

@@ -30,6 +30,7 @@ use crate::program::{Program, Span};
 use crate::report::StopReason;
 use crate::schedule::Schedule;
 use crate::trace::{self, Trace};
+use cycle::delayed;
 use delays::{Delays, can_delay};
 use emulation::Plan;
 use retrace::Retraced;
@@ -125,20 +126,32 @@ fn stop(search: &Search<'_>, looked_at: u64, limits: &Limits, watch: &dyn Watch)
 
 /// Replays what was found and looks for the cycle.
 fn confirm(program: &Program, memory: MemoryModel, retraced: Retraced) -> Answer {
-    let schedule = Schedule(retraced.steps.clone());
+    let Some(attack) = retraced.attack.clone() else {
+        return Answer::Unknown(StopReason::Failed("a witness without an attack".to_string()));
+    };
+    match shown(program, memory, Schedule(retraced.steps.clone())) {
+        Answer::NotRobust(witness) => {
+            let (attacker, store, ahead) = (attack.thread, attack.store, attack.ahead);
+            Answer::NotRobust(Box::new(Witness { attacker, store, ahead, retraced, ..*witness }))
+        }
+        other => other,
+    }
+}
+
+/// Replays a schedule that no SC execution looks like, and finds out why.
+pub(super) fn shown(program: &Program, memory: MemoryModel, schedule: Schedule) -> Answer {
     let replayed = trace::replay(&Interpreter::new(program), memory.rules(), &schedule);
     let trace = match replayed {
         Ok(trace) => trace,
         Err(error) => return Answer::Unknown(StopReason::Failed(error.to_string())),
     };
-    let Some(attack) = retraced.attack.clone() else {
-        return Answer::Unknown(StopReason::Failed("a witness without an attack".to_string()));
+    let Some(cycle) = happens_before_cycle(&trace) else {
+        return Answer::Unknown(StopReason::Failed(format!("schedule {schedule} looks like an SC execution")));
     };
-    match happens_before_cycle(&trace) {
-        Some(cycle) => {
-            let (attacker, store, ahead) = (attack.thread, attack.store, attack.ahead);
-            Answer::NotRobust(Box::new(Witness { schedule, trace, cycle, attacker, store, ahead, retraced }))
-        }
-        None => Answer::Unknown(StopReason::Failed(format!("schedule {schedule} looks like an SC execution"))),
-    }
+    let Some((store, ahead)) = delayed(&trace, &cycle) else {
+        return Answer::Unknown(StopReason::Failed(format!("schedule {schedule} delays nothing")));
+    };
+    let (attacker, retraced) = (trace.events[store].step.thread, Retraced::default());
+    let (store, ahead) = (trace.events[store].span, trace.events[ahead].span);
+    Answer::NotRobust(Box::new(Witness { schedule, trace, cycle, attacker, store, ahead, retraced }))
 }

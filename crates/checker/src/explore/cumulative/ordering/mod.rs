@@ -36,15 +36,20 @@ pub(super) struct Orders {
 }
 
 impl Orders {
+    /// There are so many writes now.
+    pub(super) fn make_room(&mut self, n_writes: usize) {
+        self.of_write.resize(n_writes, vec![]);
+    }
+
     /// The literal that says that one write is before another, if there is one.
-    fn literal(&self, first: WriteId, second: WriteId) -> Option<Lit> {
+    pub(super) fn literal(&self, first: WriteId, second: WriteId) -> Option<Lit> {
         match first < second {
             true => self.literals.get(&(first, second)).copied(),
             false => self.literals.get(&(second, first)).map(|&lit| !lit),
         }
     }
 
-    fn insert(&mut self, first: WriteId, second: WriteId, lit: Lit) {
+    pub(super) fn insert(&mut self, first: WriteId, second: WriteId, lit: Lit) {
         let pair = if first < second { ((first, second), lit) } else { ((second, first), !lit) };
         self.literals.insert(pair.0, pair.1);
         self.of_write[first as usize].push((second, lit));
@@ -143,7 +148,7 @@ type Outcome = Result<(), Reasons>;
 impl<'b, 'a> Ordered<'b, 'a> {
     pub(super) fn new(book: &'b Book<'a>, orders: &'b mut Orders, truth: Lit, look: &'b dyn Fn()) -> Ordered<'b, 'a> {
         let (n_nodes, n_writes, n_threads) = (book.nodes.len(), book.writes.len(), book.threads.len());
-        orders.of_write.resize(n_writes, vec![]);
+        orders.make_room(n_writes);
         let commit_chains = CommitChains::new(book);
         Ordered {
             book,
