@@ -42,6 +42,9 @@ pub struct IrThread {
     spin: Spin,
 }
 
+/// The most values to choose from: each of them is tried.
+const MOST_CHOICES: u64 = 1 << 16;
+
 /// More local instructions than this without a visible one: the thread will never come to one.
 const MOST_LOCAL_STEPS: u32 = 100_000;
 
@@ -300,8 +303,12 @@ impl<'p> Interpreter<'p> {
             Instr::Join { thread: handle } => Operation::Join { thread: ThreadKey(eval(handle)? as u64) },
             Instr::Free { pointer } => Operation::Free { block: heap_block(eval(pointer)?)? },
             Instr::Choose { low, high, .. } => match (eval(low)?, eval(high)?) {
-                (low, high) if low < high => Operation::Choose { low, high },
-                _ => Operation::Stop,
+                (low, high) if low >= high => Operation::Stop,
+                (low, high) if low.abs_diff(high) > MOST_CHOICES => {
+                    let message = format!("{low}..{high} is more to choose from than {MOST_CHOICES}");
+                    return Err(Failure::new(FailureKind::OutOfResources, message));
+                }
+                (low, high) => Operation::Choose { low, high },
             },
             Instr::Yield => Operation::Yield,
             Instr::End => Operation::End,

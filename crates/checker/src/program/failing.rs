@@ -37,8 +37,8 @@ impl Failing {
 }
 
 impl Instr {
-    /// Whether others see nothing of it.
-    fn is_local(&self) -> bool {
+    /// Whether others see nothing of it, and the thread goes on.
+    pub fn is_local(&self) -> bool {
         matches!(
             self,
             Instr::Assign { .. }

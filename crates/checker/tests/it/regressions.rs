@@ -111,6 +111,15 @@ fn a_fork_whose_argument_divides_by_zero_fails() {
 }
 
 #[test]
+fn more_to_choose_from_than_can_be_tried_is_a_failure() {
+    for (low, high) in [(0, 1 << 40), (i64::MIN, i64::MAX)] {
+        let program =
+            one_thread(1, vec![Instr::Choose { dst: Reg(0), low: low.into(), high: high.into() }, Instr::End]);
+        assert_eq!(findings(&program, MemoryModel::Tso), ["out-of-resources: main: "]);
+    }
+}
+
+#[test]
 fn an_endless_local_loop_is_not_taken_for_a_failed_assertion_or_assumption() {
     // Loops of several lengths, so that the bound is met at each of their instructions.
     for nops in 0..4 {

@@ -22,8 +22,7 @@ use rustc_hash::FxHashMap;
 /// the book does not have the turns in which nothing changes.
 pub fn robust(program: &Program, memory: MemoryModel, limits: &Limits, watch: &dyn Watch) -> Robustness {
     let subject = Interpreter::new(program);
-    let options =
-        Options { all_violations: true, limits: limits.clone(), engine: Engine::Cumulative, ..Options::new(memory) };
+    let options = Options { all_violations: true, limits: *limits, engine: Engine::Cumulative, ..Options::new(memory) };
     let options = options.engine.adapt(&options);
     let mut search = Search::new(&subject, &options, watch);
     let answer = search.is_robust(program).unwrap_or_else(Answer::Unknown);

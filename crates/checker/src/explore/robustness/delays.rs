@@ -88,16 +88,7 @@ fn is_buffered(instr: &Instr) -> bool {
 fn drains(instr: &Instr) -> bool {
     match instr {
         Instr::Store { ordering, .. } | Instr::Fence { ordering } => *ordering == Ordering::SeqCst,
-        Instr::Assign { .. }
-        | Instr::Jump { .. }
-        | Instr::Branch { .. }
-        | Instr::Alloc { .. }
-        | Instr::Assert { .. }
-        | Instr::Assume { .. }
-        | Instr::Panic { .. }
-        | Instr::Load { .. }
-        | Instr::Choose { .. }
-        | Instr::Yield => false,
-        _ => true,
+        Instr::Panic { .. } | Instr::Load { .. } | Instr::Choose { .. } | Instr::Yield => false,
+        _ => !instr.is_local(),
     }
 }
