@@ -1,10 +1,10 @@
 //! What a search has found and done so far, whatever its engine: the place of limits, statistics and verdicts.
 
 use super::judge::Judge;
-use super::monitor::{Monitor, Watcher};
+use super::monitor::Watcher;
 use super::{Options, Progress, Watch};
 use crate::execution::{Describe, Interpreter, Machine, State, Stuck, ThreadState};
-use crate::report::{FinalState, Report, Statistics, StopReason, Violation, ViolationKind};
+use crate::report::{FinalState, Report, Statistics, StopReason};
 use crate::schedule::Step;
 use std::collections::BTreeSet;
 
@@ -111,30 +111,7 @@ impl<'a, S: Describe> Findings<'a, S> {
 
     /// The report.
     pub(super) fn report(mut self, stop: StopReason) -> Report {
-        let (violations, observations) = self.judge.findings();
-        Report {
-            program: self.subject.title(),
-            memory: self.options.memory,
-            engine: self.options.engine,
-            coverage: match stop {
-                StopReason::Exhausted => Some(everything(self.options, &violations)),
-                _ => self.coverage,
-            },
-            stop,
-            violations,
-            observations,
-            final_states: self.final_states.into_iter().collect(),
-            statistics: self.statistics,
-        }
-    }
-}
-
-/// What an exhausted search has covered.
-fn everything(options: &Options, violations: &[Violation]) -> String {
-    let differs = violations.iter().any(|violation| violation.kind == ViolationKind::StoreBuffers);
-    match options.monitor {
-        Some(Monitor::StoreBuffers) if differs => "all executions of sc".to_string(),
-        Some(Monitor::StoreBuffers) => format!("all executions: those of sc, and {} has no others", options.memory),
-        None => "all executions".to_string(),
+        let report = self.judge.report(self.options, stop, self.final_states, self.statistics);
+        Report { coverage: report.coverage.or(self.coverage), ..report }
     }
 }

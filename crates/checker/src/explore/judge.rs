@@ -1,11 +1,13 @@
 //! Turns what a search comes across into violations and observations, each once, with the first schedule to it.
 
+use super::Options;
+use super::monitor::Monitor;
 use crate::execution::{
     Blocked, Describe, Failure, Interpreter, Machine, Operation, Race, Rules, State, Status, Stuck, ThreadId,
     ThreadKey, ThreadState, Waits,
 };
 use crate::program::{Automata, Condition, Program, Quantifier, Span};
-use crate::report::{FinalState, Involved, Observation, Violation, ViolationKind};
+use crate::report::{FinalState, Involved, Observation, Report, Statistics, StopReason, Violation, ViolationKind};
 use crate::schedule::{Action, Schedule, Step};
 use crate::trace::{self, Event, ThreadInfo};
 use std::collections::BTreeSet;
@@ -42,6 +44,28 @@ impl<'a, S: Describe> Judge<'a, S> {
     /// What is wrong so far.
     pub(super) fn found(&self) -> impl Iterator<Item = &Violation> {
         self.violations.iter().map(|found| &found.1)
+    }
+
+    /// The report of a search that ended for this reason.
+    pub(super) fn report(
+        &mut self,
+        options: &Options,
+        stop: StopReason,
+        final_states: BTreeSet<FinalState>,
+        statistics: Statistics,
+    ) -> Report {
+        let (violations, observations) = self.findings();
+        Report {
+            program: self.subject.title(),
+            memory: options.memory,
+            engine: options.engine,
+            coverage: (stop == StopReason::Exhausted).then(|| everything(options, &violations)),
+            stop,
+            violations,
+            observations,
+            final_states: final_states.into_iter().collect(),
+            statistics,
+        }
     }
 
     /// Everything that is wrong, and the answers to questions.
@@ -318,4 +342,14 @@ impl<'a, S: Describe> Judge<'a, S> {
 /// What is asked of final states.
 fn conditions(program: Option<&Program>) -> &[Condition] {
     program.map_or(&[], |program| &program.conditions)
+}
+
+/// What an exhausted search has covered.
+fn everything(options: &Options, violations: &[Violation]) -> String {
+    let differs = violations.iter().any(|violation| violation.kind == ViolationKind::StoreBuffers);
+    match options.monitor {
+        Some(Monitor::StoreBuffers) if differs => "all executions of sc".to_string(),
+        Some(Monitor::StoreBuffers) => format!("all executions: those of sc, and {} has no others", options.memory),
+        None => "all executions".to_string(),
+    }
 }

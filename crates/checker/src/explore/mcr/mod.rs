@@ -37,7 +37,7 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
     if options.jobs > 1 && state.stop == Some(StopReason::Violation) {
         (state, judge) = explore(subject, &Options { jobs: 1, ..options.clone() }, watch);
     }
-    report(subject, options, state, judge)
+    report(options, state, judge)
 }
 
 /// Runs one execution and reports what its causality implies.
@@ -48,36 +48,23 @@ pub fn predict(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) 
     let stop = worker.predict().unwrap_or_else(|stop| stop);
     let judge = worker.judge;
     pool.end(stop);
-    let mut report = report(subject, &options, pool.into_state(), judge);
+    let mut report = report(&options, pool.into_state(), judge);
     // The others were run as far as it takes to show what is wrong with them, and nothing was learnt from them.
     report.statistics.executions = 1;
     report.statistics.histories = None;
     report
 }
 
-fn report(subject: &Interpreter<'_>, options: &Options, state: State, mut judge: Judge<'_>) -> Report {
+fn report(options: &Options, state: State, mut judge: Judge<'_>) -> Report {
     let combinations = state.seen.n_complete();
-    let (violations, observations) = judge.findings();
-    let stop = state.stop.unwrap_or(StopReason::Exhausted);
-    Report {
-        program: subject.program().name.clone(),
-        memory: options.memory,
-        engine: super::Engine::Mcr,
-        coverage: (stop == StopReason::Exhausted).then(|| "all executions".to_string()),
-        stop,
-        violations,
-        observations,
-        final_states: state.final_states.into_iter().collect(),
-        statistics: Statistics {
-            executions: combinations,
-            states: 0,
-            redundant: 0,
-            steps: state.n_steps,
-            borderline: None,
-            histories: Some(combinations),
-            solver: Some(state.solver),
-        },
-    }
+    let statistics = Statistics {
+        executions: combinations,
+        steps: state.n_steps,
+        histories: Some(combinations),
+        solver: Some(state.solver),
+        ..Statistics::default()
+    };
+    judge.report(options, state.stop.unwrap_or(StopReason::Exhausted), state.final_states, statistics)
 }
 
 /// Every combination of thread histories, or why not everything could be explored.
