@@ -1,5 +1,6 @@
 //! Every engine against `exhaustive`, on generated programs.
 
+use super::places;
 use unthread_checker::execution::{Interpreter, MemoryModel};
 use unthread_checker::explore::histories::Combination;
 use unthread_checker::explore::{Coverage, Engine, Options, Unwatched, check, cumulative, exhaustive, mcr};
@@ -15,16 +16,12 @@ fn findings(report: &Report) -> (Vec<String>, Vec<bool>, Vec<unthread_checker::r
         .violations
         .iter()
         .map(|violation| {
-            let first = (violation.thread.as_ref(), violation.span.map(|span| span.start));
-            let others = violation.also.iter().map(|also| (Some(&also.thread), Some(also.span.start)));
-            let mut places: Vec<_> = [first].into_iter().chain(others).collect();
-            places.sort_unstable();
             // One execution stands for all that are stuck at the same places; by whom a lock is held, or who was notified, may differ between them.
             let message = match violation.kind {
                 ViolationKind::Deadlock | ViolationKind::Livelock => "",
                 _ => &violation.message,
             };
-            format!("{} at {places:?}: {message}", violation.kind.name())
+            format!("{} at {:?}: {message}", violation.kind.name(), places(violation))
         })
         .collect();
     violations.sort();

@@ -32,3 +32,12 @@ mod z3;
 fn tell_skipped(why: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("skipped: {why}\n").as_bytes());
 }
+
+/// Whom a violation is about and where they are, whichever of them was created first.
+fn places(violation: &unthread_checker::report::Violation) -> Vec<(Option<&String>, Option<u32>)> {
+    let first = (violation.thread.as_ref(), violation.span.map(|span| span.start));
+    let others = violation.also.iter().map(|also| (Some(&also.thread), Some(also.span.start)));
+    let mut places: Vec<_> = [first].into_iter().chain(others).collect();
+    places.sort_unstable();
+    places
+}

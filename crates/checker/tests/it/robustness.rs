@@ -1,10 +1,11 @@
 //! Robustness, lazy TSO reachability and fences, each against its definition on generated programs; and published automata.
 
+use super::places;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use unthread_checker::execution::{Interpreter, IrThread, Machine, MemoryModel, Operation, Rules, State};
+use unthread_checker::execution::{Interpreter, IrThread, Machine, MemoryModel, Operation, Rules, State, ThreadKey};
 use unthread_checker::explore::robustness::{
     Answer, FenceOptions, Purpose, fenced, fences, happens_before_cycle, robust,
 };
@@ -30,14 +31,14 @@ fn automata(text: &str) -> Program {
 
 // The definition: the traces of all executions.
 
-/// An event by its thread and its number within.
-type EventId = (u16, u32);
+/// An event by its thread and its number within. (Not by the order in which threads are created: that is no part of a look.)
+type EventId = (ThreadKey, u32);
 
 /// What of an execution can be told from its happens-before order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Look {
     /// For each thread, the result of each operation, where it came from, and whether it failed.
-    events: Vec<Vec<(i64, Vec<EventId>, bool)>>,
+    events: BTreeMap<ThreadKey, Vec<(i64, Vec<EventId>, bool)>>,
     /// For each cell, the stores in the order in which they reached memory; for each lock and so on, who changed it.
     changes: BTreeMap<(u8, u64), Vec<EventId>>,
 }
@@ -47,13 +48,13 @@ struct Execution {
     state: State<IrThread>,
     look: Look,
     /// For each thread, its stores that wait.
-    waiting: Vec<Vec<(EventId, Loc)>>,
+    waiting: BTreeMap<ThreadKey, Vec<(EventId, Loc)>>,
 }
 
 /// What all executions look like, or nothing if there are too many.
 fn looks(subject: &Interpreter<'_>, rules: Rules) -> Option<BTreeSet<Look>> {
     let machine = Machine::new(subject, rules.unbounded());
-    let start = Execution { state: machine.start(), look: Look::default(), waiting: Vec::new() };
+    let start = Execution { state: machine.start(), look: Look::default(), waiting: BTreeMap::new() };
     let (mut seen, mut ends) = (BTreeSet::new(), BTreeSet::new());
     let mut work = vec![start];
     while let Some(execution) = work.pop() {
@@ -79,19 +80,17 @@ fn looks(subject: &Interpreter<'_>, rules: Rules) -> Option<BTreeSet<Look>> {
 
 impl Execution {
     fn take(&mut self, machine: &Machine<'_, Interpreter<'_>>, step: unthread_checker::schedule::Step) {
-        let index = step.thread.index();
-        self.look.events.resize(self.look.events.len().max(self.state.threads.len()), Vec::new());
-        self.waiting.resize(self.look.events.len(), Vec::new());
+        let thread = self.state.threads[step.thread.index()].key;
         let performed = machine.apply(&mut self.state, step);
         if let Action::Flush(at) = step.action {
-            let (event, loc) = self.waiting[index].remove(at as usize);
+            let (event, loc) = self.waiting(thread).remove(at as usize);
             self.changes(cell(loc)).push(event);
             // Whether its block had been freed when it arrived.
             let freed = loc.block().and_then(|block| self.changes(heap(block)).last().copied());
-            self.look.events[index][event.1 as usize].1.extend(freed);
+            self.events(thread)[event.1 as usize].1.extend(freed);
             return;
         }
-        let event = (index as u16, self.look.events[index].len() as u32);
+        let event = (thread, self.events(thread).len() as u32);
         let operation = performed.operation.clone().expect("it is no flush");
         let mut sources = Vec::new();
         if let Operation::Free { block } = operation {
@@ -102,12 +101,11 @@ impl Execution {
             let freed = loc.block().and_then(|block| self.changes(heap(block)).last().copied());
             sources.extend(freed);
             if !matches!(operation, Operation::Write { .. }) {
-                let own =
-                    self.waiting[index].iter().rev().find(|(_, waiting)| *waiting == loc).map(|(event, _)| *event);
+                let own = self.waiting(thread).iter().rfind(|(_, waiting)| *waiting == loc).map(|(event, _)| *event);
                 sources.extend(own.or_else(|| self.changes(cell(loc)).last().copied()));
             }
             match performed.written {
-                Some(_) if performed.buffered => self.waiting[index].push((event, loc)),
+                Some(_) if performed.buffered => self.waiting(thread).push((event, loc)),
                 Some(_) => self.changes(cell(loc)).push(event),
                 None => {}
             }
@@ -125,7 +123,15 @@ impl Execution {
             }
         }
         let failed = performed.failure.is_some();
-        self.look.events[index].push((performed.result, sources, failed));
+        self.events(thread).push((performed.result, sources, failed));
+    }
+
+    fn events(&mut self, thread: ThreadKey) -> &mut Vec<(i64, Vec<EventId>, bool)> {
+        self.look.events.entry(thread).or_default()
+    }
+
+    fn waiting(&mut self, thread: ThreadKey) -> &mut Vec<(EventId, Loc)> {
+        self.waiting.entry(thread).or_default()
     }
 
     fn changes(&mut self, object: (u8, u64)) -> &mut Vec<EventId> {
@@ -199,6 +205,8 @@ fn findings(report: &Report) -> (BTreeSet<String>, Vec<bool>, Vec<FinalState>) {
     let describe = |violation: &unthread_checker::report::Violation| match violation.kind {
         // Which threads go on for ever depends on which of the states without an end is looked at.
         ViolationKind::Livelock => "livelock".to_string(),
+        // One execution stands for all that are stuck at the same places; by whom a lock is held, or who was notified, may differ between them.
+        ViolationKind::Deadlock => format!("deadlock at {:?}", places(violation)),
         kind => format!("{} at {:?} of {:?}: {}", kind.name(), violation.span, violation.thread, violation.message),
     };
     let violations = report.violations.iter().map(describe).collect();
