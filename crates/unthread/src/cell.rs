@@ -1,6 +1,6 @@
 //! Cells whose accesses are checked for data races.
 
-use crate::runtime::{abandon_or, new_object, perform, with_execution, with_thread};
+use crate::runtime::{Name, abandon_or, perform, with_execution, with_thread};
 use rustc_hash::FxHasher;
 use std::fmt;
 use std::hash::Hasher;
@@ -9,7 +9,7 @@ use unthread_checker::program::{Access, Loc, Ordering};
 
 /// The cell that all shared data without synchronisation is made of. Two accesses at the same time, one of them a write, are a data race.
 pub struct UnsafeCell<T: ?Sized> {
-    object: u32,
+    name: Name,
     data: std::cell::UnsafeCell<T>,
 }
 
@@ -39,9 +39,9 @@ const MOST_DATA: usize = 4096;
 impl Accessing {
     #[track_caller]
     fn begin<T: ?Sized>(cell: &UnsafeCell<T>, writes: bool) -> Accessing {
-        let object = cell.object;
+        let object = cell.name.get();
         touch(object, writes);
-        let (pointer, size) = (cell.data.get().cast_const().cast::<u8>(), size_of_val(&cell.data));
+        let (pointer, size) = (cell.data().cast_const().cast::<u8>(), size_of_val(&cell.data));
         let compares = with_thread(|_, thread| {
             thread.open_accesses.borrow_mut().push((object, writes, false));
             thread.spin.borrow().has_begun()
@@ -110,16 +110,19 @@ impl<T> UnsafeCell<T> {
     /// A cell with a value.
     #[track_caller]
     pub fn new(value: T) -> UnsafeCell<T> {
-        let object = new_object("UnsafeCell");
-        crate::runtime::defer_cell(object, 0);
-        UnsafeCell { object, data: std::cell::UnsafeCell::new(value) }
+        UnsafeCell { name: Name::new("UnsafeCell"), data: std::cell::UnsafeCell::new(value) }
+    }
+
+    /// A cell that is part of a static. In every execution it begins with the value.
+    pub const fn const_new(value: T) -> UnsafeCell<T> {
+        UnsafeCell { name: Name::of_static("UnsafeCell"), data: std::cell::UnsafeCell::new(value) }
     }
 
     /// The value; the cell is no more.
     #[track_caller]
     pub fn into_inner(self) -> T {
         abandon_or((), || {
-            touch(self.object, true);
+            touch(self.name.get(), true);
             with_thread(|_, thread| thread.spin.borrow_mut().changed());
         });
         self.data.into_inner()
@@ -127,30 +130,36 @@ impl<T> UnsafeCell<T> {
 }
 
 impl<T: ?Sized> UnsafeCell<T> {
+    /// Where the value is.
+    #[track_caller]
+    fn data(&self) -> *mut T {
+        self.name.data(self.data.get())
+    }
+
     /// Reads through a pointer.
     #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         let _access = Accessing::begin(self, false);
-        f(self.data.get())
+        f(self.data())
     }
 
     /// Writes through a pointer.
     #[track_caller]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         let _access = Accessing::begin(self, true);
-        f(self.data.get())
+        f(self.data())
     }
 
     /// A pointer to read through.
     #[track_caller]
     pub fn get(&self) -> ConstPtr<T> {
-        ConstPtr { access: Accessing::begin(self, false), pointer: self.data.get() }
+        ConstPtr { access: Accessing::begin(self, false), pointer: self.data() }
     }
 
     /// A pointer to write through.
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
-        MutPtr { access: Accessing::begin(self, true), pointer: self.data.get() }
+        MutPtr { access: Accessing::begin(self, true), pointer: self.data() }
     }
 }
 

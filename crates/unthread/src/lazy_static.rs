@@ -3,7 +3,7 @@
 //! Whoever comes first makes the value, and the others wait: a cell says how far it is. What is made meanwhile is named after the
 //! static, whoever makes it.
 
-use crate::runtime::{exchange, lazy_cell, naming, update, update_when_changed, with_execution, with_thread};
+use crate::runtime::{exchange, naming, static_cell, update, update_when_changed, with_execution, with_thread};
 use std::fmt;
 use std::rc::Rc;
 use unthread_checker::execution::Waits;
@@ -47,7 +47,7 @@ impl<T: 'static> Lazy<T> {
 
     #[track_caller]
     fn make(&'static self, address: usize) {
-        let cell = lazy_cell(address);
+        let cell = static_cell(address, "lazy static", NOTHING);
         match exchange(cell, NOTHING, UNDERWAY) {
             NOTHING => {
                 let value: Rc<dyn std::any::Any> = Rc::new(naming(address, self.init));

@@ -4,6 +4,7 @@ mod bad_input;
 mod bench;
 mod book;
 mod browser;
+mod cargo;
 mod check;
 mod documents;
 mod json;

@@ -105,27 +105,6 @@ fn named_after(lazy: u32) -> ThreadKey {
     ThreadKey(u64::MAX - u64::from(lazy))
 }
 
-/// The cell that says how far a lazy static is.
-#[track_caller]
-pub(crate) fn lazy_cell(address: usize) -> u32 {
-    let location = Location::caller();
-    let (cell, is_new) = with_execution(|execution| {
-        let mut names = execution.names.borrow_mut();
-        let (lazy, site) = (names.lazy(address), names.site(location));
-        let cell = names.object(ThreadKey(0), lazy, "lazy static", site);
-        let mut cells = execution.lazy_cells.borrow_mut();
-        let is_new = !cells.contains(&cell);
-        if is_new {
-            cells.push(cell);
-        }
-        (cell, is_new)
-    });
-    if is_new {
-        defer_cell(cell, 0);
-    }
-    cell
-}
-
 /// Names what is made after a lazy static.
 pub(crate) fn naming<T>(address: usize, make: fn() -> T) -> T {
     let before = with_thread(|execution, thread| {

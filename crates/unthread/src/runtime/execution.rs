@@ -29,10 +29,12 @@ pub(crate) struct Execution {
     pub(crate) outside: RefCell<FxHashMap<u32, Box<u64>>>,
     /// The last value of each cell, by whichever thread.
     pub(crate) mirror: RefCell<Vec<i64>>,
-    /// Cells that say how far lazy statics are, in this execution.
-    pub(crate) lazy_cells: RefCell<Vec<u32>>,
-    /// Values of lazy statics, by the address of the static.
+    /// Cells of statics that have been made in this execution.
+    pub(crate) static_cells: RefCell<Vec<u32>>,
+    /// Values of lazy statics and copies of the data of others, by the address of the static.
     pub(crate) lazies: RefCell<Vec<(usize, Rc<dyn Any>)>>,
+    /// Locks that have been poisoned. Whoever takes one later knows; until then there is nothing to read.
+    pub(crate) poisoned: RefCell<Vec<u32>>,
     /// The machine's counts of the references to shared values, by the value's address.
     pub(crate) counts: RefCell<FxHashMap<usize, u32>>,
     /// What must be gone in the end, by a number of its own, and where it was made.
@@ -96,7 +98,8 @@ impl Execution {
             stragglers: Cell::new(0),
             outside: RefCell::default(),
             mirror: RefCell::default(),
-            lazy_cells: RefCell::default(),
+            static_cells: RefCell::default(),
+            poisoned: RefCell::default(),
             lazies: RefCell::default(),
             counts: RefCell::default(),
             must_go: RefCell::default(),

@@ -12,7 +12,7 @@ pub(crate) struct Names {
     sites: Vec<Site>,
     /// Sites in this crate: destructors, which nobody calls by name.
     ours: Vec<u32>,
-    /// Addresses of lazy statics.
+    /// Addresses of statics.
     statics: Vec<usize>,
     /// Sites by the address of their `Location`.
     known: FxHashMap<usize, u32>,
@@ -46,7 +46,16 @@ impl Names {
         number
     }
 
-    /// The number of a lazy static.
+    /// The number of a static object.
+    pub(crate) fn static_object(&mut self, address: usize, kind: &'static str, used_at: u32) -> u32 {
+        let nth = self.lazy(address);
+        match self.objects.get(&(0, nth)) {
+            Some(&number) => number,
+            None => self.object(ThreadKey(0), nth, kind, used_at),
+        }
+    }
+
+    /// The number of a static among statics.
     pub(crate) fn lazy(&mut self, address: usize) -> u32 {
         let known = self.statics.iter().position(|&known| known == address);
         known.unwrap_or_else(|| {

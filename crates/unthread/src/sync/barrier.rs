@@ -34,6 +34,12 @@ impl Barrier {
         Barrier { state, everyone_is_here: Condvar::new(), threads }
     }
 
+    /// A barrier that is a static.
+    pub const fn const_new(threads: usize) -> Barrier {
+        let state = Mutex::const_new(State { waiting: 0, generation: 0 });
+        Barrier { state, everyone_is_here: Condvar::const_new(), threads }
+    }
+
     /// Waits until all threads are here.
     #[track_caller]
     pub fn wait(&self) -> BarrierWaitResult {

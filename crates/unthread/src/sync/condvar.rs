@@ -1,7 +1,7 @@
 //! The condition variable.
 
 use super::MutexGuard;
-use crate::runtime::{Request, happens, new_object, perform, request};
+use crate::runtime::{Name, Request, happens, perform, request};
 use std::fmt;
 use std::sync::LockResult;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use unthread_checker::execution::{Operation, Waits};
 
 /// A condition variable, as in [`std::sync`]. A wait may end without a reason: the check tries that, once in each thread.
 pub struct Condvar {
-    condvar: u32,
+    name: Name,
 }
 
 /// Whether a wait has timed out.
@@ -27,7 +27,12 @@ impl Condvar {
     /// A condition variable that nobody waits for.
     #[track_caller]
     pub fn new() -> Condvar {
-        Condvar { condvar: new_object("Condvar") }
+        Condvar { name: Name::new("Condvar") }
+    }
+
+    /// A condition variable that is a static.
+    pub const fn const_new() -> Condvar {
+        Condvar { name: Name::of_static("Condvar") }
     }
 
     /// Releases the mutex, waits to be notified, and takes the mutex again.
@@ -92,7 +97,7 @@ impl Condvar {
     /// The mutex is free for a moment, and that is all.
     #[track_caller]
     fn let_others_in<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
-        let mutex = guard.mutex;
+        let mutex = guard.lock;
         drop(guard);
         mutex.lock()
     }
@@ -103,7 +108,7 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         waits: Waits,
     ) -> LockResult<MutexGuard<'a, T>> {
-        let (mutex, condvar, lock) = (guard.mutex, self.condvar, guard.mutex.lock_number());
+        let (mutex, condvar, lock) = (guard.lock, self.name.get(), guard.lock.lock_number());
         perform(Operation::Wait { condvar, lock });
         // The machine has released the mutex; if the thread unwinds now, nobody does so again.
         std::mem::forget(guard);
@@ -114,13 +119,13 @@ impl Condvar {
     /// Wakes one thread that waits; any one of them.
     #[track_caller]
     pub fn notify_one(&self) {
-        perform(Operation::Notify { condvar: self.condvar, all: false });
+        perform(Operation::Notify { condvar: self.name.get(), all: false });
     }
 
     /// Wakes all threads that wait.
     #[track_caller]
     pub fn notify_all(&self) {
-        perform(Operation::Notify { condvar: self.condvar, all: true });
+        perform(Operation::Notify { condvar: self.name.get(), all: true });
     }
 }
 

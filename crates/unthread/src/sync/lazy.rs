@@ -1,14 +1,16 @@
 //! A value that is made when it is first needed.
 
 use super::OnceLock;
-use std::cell::Cell;
+use crate::runtime::Name;
+use std::cell::UnsafeCell;
 use std::fmt;
 use std::ops::Deref;
 
 /// A value that is made when it is first needed, as in [`std::sync`].
 pub struct LazyLock<T, F = fn() -> T> {
     value: OnceLock<T>,
-    make: Cell<Option<F>>,
+    name: Name,
+    make: UnsafeCell<Option<F>>,
 }
 
 // SAFETY: the closure is taken under the lock of the `OnceLock`.
@@ -18,13 +20,21 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     /// The closure makes the value.
     #[track_caller]
     pub fn new(make: F) -> LazyLock<T, F> {
-        LazyLock { value: OnceLock::new(), make: Cell::new(Some(make)) }
+        LazyLock { value: OnceLock::new(), name: Name::new("LazyLock"), make: UnsafeCell::new(Some(make)) }
+    }
+
+    /// A static: `static V: LazyLock<Vec<u32>> = LazyLock::const_new(Vec::new)`. Every execution makes the value anew.
+    pub const fn const_new(make: F) -> LazyLock<T, F> {
+        let name = Name::of_static("LazyLock");
+        LazyLock { value: OnceLock::const_new(), name, make: UnsafeCell::new(Some(make)) }
     }
 
     /// The value.
     #[track_caller]
     pub fn force(this: &LazyLock<T, F>) -> &T {
-        this.value.get_or_init(|| this.make.take().expect("the value is made once")())
+        let make = this.name.data(this.make.get());
+        // SAFETY: the closure is taken under the lock of the `OnceLock`, once.
+        this.value.get_or_init(|| unsafe { (*make).take() }.expect("the value is made once")())
     }
 }
 

@@ -6,6 +6,7 @@ pub mod mpsc;
 mod arc;
 mod barrier;
 mod condvar;
+mod guard;
 mod lazy;
 mod mutex;
 mod notify;

@@ -1,10 +1,9 @@
 //! The mutex.
 
+use super::guard::{exclusive_guard_traits, lock_traits};
 use super::poison::Poison;
-use crate::runtime::{abandon_or, is_panicking, perform};
+use crate::runtime::{is_panicking, perform};
 use std::cell::UnsafeCell;
-use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::sync::{LockResult, TryLockError, TryLockResult};
 use unthread_checker::execution::Operation;
 use unthread_checker::program::LockMode;
@@ -23,7 +22,7 @@ unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 /// The mutex is held while this lives.
 #[must_use = "the mutex is released at once if the guard is not kept"]
 pub struct MutexGuard<'a, T: ?Sized> {
-    pub(super) mutex: &'a Mutex<T>,
+    pub(super) lock: &'a Mutex<T>,
     was_panicking: bool,
     /// Guards stay in their thread.
     not_send: std::marker::PhantomData<*const ()>,
@@ -34,6 +33,11 @@ impl<T> Mutex<T> {
     #[track_caller]
     pub fn new(value: T) -> Mutex<T> {
         Mutex { poison: Poison::new("Mutex"), data: UnsafeCell::new(value) }
+    }
+
+    /// A mutex that is a static: `static M: Mutex<u32> = Mutex::const_new(0)`. In every execution it begins with the value.
+    pub const fn const_new(value: T) -> Mutex<T> {
+        Mutex { poison: Poison::of_static("Mutex"), data: UnsafeCell::new(value) }
     }
 
     /// The value; the mutex is no more.
@@ -47,14 +51,14 @@ impl<T: ?Sized> Mutex<T> {
     /// Waits until the mutex is free and takes it.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        perform(Operation::Lock { lock: self.poison.lock, mode: LockMode::Exclusive });
+        perform(Operation::Lock { lock: self.poison.lock(), mode: LockMode::Exclusive });
         self.guard()
     }
 
     /// Takes the mutex if it is free.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        match perform(Operation::TryLock { lock: self.poison.lock, mode: LockMode::Exclusive }) {
+        match perform(Operation::TryLock { lock: self.poison.lock(), mode: LockMode::Exclusive }) {
             0 => Err(TryLockError::WouldBlock),
             _ => Ok(self.guard()?),
         }
@@ -62,13 +66,20 @@ impl<T: ?Sized> Mutex<T> {
 
     #[track_caller]
     pub(super) fn guard(&self) -> LockResult<MutexGuard<'_, T>> {
-        let guard = MutexGuard { mutex: self, was_panicking: is_panicking(), not_send: std::marker::PhantomData };
+        let guard = MutexGuard { lock: self, was_panicking: is_panicking(), not_send: std::marker::PhantomData };
         self.poison.judge(guard)
     }
 
+    /// Where the value is.
+    #[track_caller]
+    fn data(&self) -> *mut T {
+        self.poison.data(&self.data)
+    }
+
     /// The machine's number for the lock.
+    #[track_caller]
     pub(super) fn lock_number(&self) -> u32 {
-        self.poison.lock
+        self.poison.lock()
     }
 
     /// The value, for whoever has exclusive access.
@@ -90,60 +101,5 @@ impl<T: ?Sized> Mutex<T> {
     }
 }
 
-impl<T: ?Sized> Deref for MutexGuard<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        // SAFETY: this thread holds the lock.
-        unsafe { &*self.mutex.data.get() }
-    }
-}
-
-impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: this thread holds the lock, and the guard is borrowed exclusively.
-        unsafe { &mut *self.mutex.data.get() }
-    }
-}
-
-impl<T: ?Sized> Drop for MutexGuard<'_, T> {
-    #[track_caller]
-    fn drop(&mut self) {
-        abandon_or((), || {
-            self.mutex.poison.done(self.was_panicking);
-            perform(Operation::Unlock { lock: self.mutex.poison.lock, mode: LockMode::Exclusive });
-        });
-    }
-}
-
-impl<T: Default> Default for Mutex<T> {
-    #[track_caller]
-    fn default() -> Self {
-        Mutex::new(T::default())
-    }
-}
-
-impl<T> From<T> for Mutex<T> {
-    #[track_caller]
-    fn from(value: T) -> Self {
-        Mutex::new(value)
-    }
-}
-
-impl<T: ?Sized> fmt::Debug for Mutex<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mutex").finish_non_exhaustive()
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+lock_traits!(Mutex);
+exclusive_guard_traits!(MutexGuard);

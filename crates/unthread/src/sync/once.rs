@@ -2,6 +2,7 @@
 
 use super::Mutex;
 use super::atomic::{AtomicBool, Ordering};
+use crate::runtime::Name;
 use std::cell::UnsafeCell;
 use std::fmt;
 
@@ -14,6 +15,7 @@ pub struct Once {
 /// A value that is set once, as in [`std::sync`].
 pub struct OnceLock<T> {
     once: Once,
+    name: Name,
     value: UnsafeCell<Option<T>>,
 }
 
@@ -27,6 +29,11 @@ impl Once {
     #[track_caller]
     pub fn new() -> Once {
         Once { done: AtomicBool::new(false), running: Mutex::new(()) }
+    }
+
+    /// A static.
+    pub const fn const_new() -> Once {
+        Once { done: AtomicBool::const_new(false), running: Mutex::const_new(()) }
     }
 
     /// Runs the closure unless one has been run. When it returns, one has been.
@@ -53,14 +60,25 @@ impl<T> OnceLock<T> {
     /// There is no value yet.
     #[track_caller]
     pub fn new() -> OnceLock<T> {
-        OnceLock { once: Once::new(), value: UnsafeCell::new(None) }
+        OnceLock { once: Once::new(), name: Name::new("OnceLock"), value: UnsafeCell::new(None) }
+    }
+
+    /// A static: `static V: OnceLock<u32> = OnceLock::const_new()`. In every execution there is no value at first.
+    pub const fn const_new() -> OnceLock<T> {
+        let (once, name) = (Once::const_new(), Name::of_static("OnceLock"));
+        OnceLock { once, name, value: UnsafeCell::new(None) }
+    }
+
+    #[track_caller]
+    fn data(&self) -> *mut Option<T> {
+        self.name.data(self.value.get())
     }
 
     /// The value, if it has been set.
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
         // SAFETY: once it has been set, nobody writes it again while `self` is shared.
-        self.once.is_completed().then(|| unsafe { (*self.value.get()).as_ref() })?
+        self.once.is_completed().then(|| unsafe { (*self.data()).as_ref() })?
     }
 
     /// The value, for whoever has exclusive access.
@@ -82,10 +100,10 @@ impl<T> OnceLock<T> {
         self.once.call_once(|| {
             let value = make();
             // SAFETY: the lock is held, and nobody reads before `done` is set.
-            unsafe { *self.value.get() = Some(value) };
+            unsafe { *self.data() = Some(value) };
         });
         // SAFETY: as in `get`.
-        unsafe { (*self.value.get()).as_ref() }.expect("it has been set")
+        unsafe { (*self.data()).as_ref() }.expect("it has been set")
     }
 
     /// The value; there is no more.

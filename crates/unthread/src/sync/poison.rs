@@ -2,38 +2,51 @@
 //!
 //! A lock and the cell of its flag have the same number.
 
-use crate::runtime::{abandon_or, defer_cell, is_panicking, new_object, perform};
-use std::cell::Cell;
+use crate::runtime::{Name, abandon_or, in_execution, is_panicking, perform, with_execution};
+use std::cell::UnsafeCell;
 use std::sync::{LockResult, PoisonError};
 use unthread_checker::execution::Operation;
 use unthread_checker::program::{Access, Loc, Ordering};
 
 /// A lock's number, and whether the lock is poisoned.
 pub(super) struct Poison {
-    pub(super) lock: u32,
-    /// It has been poisoned in this execution. Whoever takes the lock later knows; until then there is nothing to read.
-    ever: Cell<bool>,
+    name: Name,
 }
 
 impl Poison {
     /// For a new lock.
     #[track_caller]
     pub(super) fn new(kind: &'static str) -> Poison {
-        let lock = new_object(kind);
-        defer_cell(lock, 0);
-        Poison { lock, ever: Cell::new(false) }
+        Poison { name: Name::new(kind) }
+    }
+
+    /// For a lock that is a static.
+    pub(super) const fn of_static(kind: &'static str) -> Poison {
+        Poison { name: Name::of_static(kind) }
+    }
+
+    /// The lock's number.
+    #[track_caller]
+    pub(super) fn lock(&self) -> u32 {
+        self.name.get()
+    }
+
+    /// Where what the lock protects is.
+    #[track_caller]
+    pub(super) fn data<T: ?Sized>(&self, own: &UnsafeCell<T>) -> *mut T {
+        self.name.data(own.get())
     }
 
     /// Whether the lock is poisoned, as anyone can ask at any time.
     #[track_caller]
     pub(super) fn get(&self) -> bool {
-        let (loc, ordering, access) = (Loc::global(self.lock as usize), Ordering::Relaxed, Access::Atomic);
+        let (loc, ordering, access) = (Loc::global(self.lock() as usize), Ordering::Relaxed, Access::Atomic);
         abandon_or(false, || perform(Operation::Read { loc, ordering, access }) != 0)
     }
 
     #[track_caller]
     pub(super) fn set(&self, poisoned: bool) {
-        let (loc, ordering, access) = (Loc::global(self.lock as usize), Ordering::Relaxed, Access::Atomic);
+        let (loc, ordering, access) = (Loc::global(self.lock() as usize), Ordering::Relaxed, Access::Atomic);
         abandon_or(0, || perform(Operation::Write { loc, value: poisoned.into(), ordering, access }));
     }
 
@@ -41,14 +54,25 @@ impl Poison {
     #[track_caller]
     pub(super) fn done(&self, was_panicking: bool) {
         if !was_panicking && is_panicking() {
-            self.ever.set(true);
+            let lock = self.lock();
+            with_execution(|execution| execution.poisoned.borrow_mut().push(lock));
             self.set(true);
         }
+    }
+
+    /// Whether it has been poisoned in this execution.
+    #[track_caller]
+    fn is_known(&self) -> bool {
+        in_execution()
+            && with_execution(|execution| {
+                let poisoned = execution.poisoned.borrow();
+                !poisoned.is_empty() && poisoned.contains(&self.lock())
+            })
     }
 
     /// What the lock contains, for whoever holds it: an error if it is poisoned.
     #[track_caller]
     pub(super) fn judge<G>(&self, contents: G) -> LockResult<G> {
-        if self.ever.get() && self.get() { Err(PoisonError::new(contents)) } else { Ok(contents) }
+        if self.is_known() && self.get() { Err(PoisonError::new(contents)) } else { Ok(contents) }
     }
 }

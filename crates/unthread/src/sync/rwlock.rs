@@ -1,10 +1,9 @@
 //! The read-write lock.
 
+use super::guard::{exclusive_guard_traits, guard_traits, lock_traits};
 use super::poison::Poison;
 use crate::runtime::{abandon_or, is_panicking, perform};
 use std::cell::UnsafeCell;
-use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::sync::{LockResult, TryLockError, TryLockResult};
 use unthread_checker::execution::Operation;
 use unthread_checker::program::LockMode;
@@ -44,6 +43,11 @@ impl<T> RwLock<T> {
         RwLock { poison: Poison::new("RwLock"), data: UnsafeCell::new(value) }
     }
 
+    /// A lock that is a static: `static L: RwLock<u32> = RwLock::const_new(0)`. In every execution it begins with the value.
+    pub const fn const_new(value: T) -> RwLock<T> {
+        RwLock { poison: Poison::of_static("RwLock"), data: UnsafeCell::new(value) }
+    }
+
     /// The value; the lock is no more.
     #[track_caller]
     pub fn into_inner(self) -> LockResult<T> {
@@ -55,14 +59,14 @@ impl<T: ?Sized> RwLock<T> {
     /// Waits until nobody writes.
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        perform(Operation::Lock { lock: self.poison.lock, mode: LockMode::Shared });
+        perform(Operation::Lock { lock: self.poison.lock(), mode: LockMode::Shared });
         self.read_guard()
     }
 
     /// Takes the lock for reading if nobody writes.
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        match perform(Operation::TryLock { lock: self.poison.lock, mode: LockMode::Shared }) {
+        match perform(Operation::TryLock { lock: self.poison.lock(), mode: LockMode::Shared }) {
             0 => Err(TryLockError::WouldBlock),
             _ => Ok(self.read_guard()?),
         }
@@ -71,17 +75,23 @@ impl<T: ?Sized> RwLock<T> {
     /// Waits until nobody else reads or writes.
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        perform(Operation::Lock { lock: self.poison.lock, mode: LockMode::Exclusive });
+        perform(Operation::Lock { lock: self.poison.lock(), mode: LockMode::Exclusive });
         self.write_guard()
     }
 
     /// Takes the lock for writing if nobody reads or writes.
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        match perform(Operation::TryLock { lock: self.poison.lock, mode: LockMode::Exclusive }) {
+        match perform(Operation::TryLock { lock: self.poison.lock(), mode: LockMode::Exclusive }) {
             0 => Err(TryLockError::WouldBlock),
             _ => Ok(self.write_guard()?),
         }
+    }
+
+    /// Where the value is.
+    #[track_caller]
+    fn data(&self) -> *mut T {
+        self.poison.data(&self.data)
     }
 
     #[track_caller]
@@ -114,78 +124,15 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
-impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        // SAFETY: nobody writes while this thread holds the lock for reading.
-        unsafe { &*self.lock.data.get() }
-    }
-}
-
-impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        // SAFETY: this thread holds the lock alone.
-        unsafe { &*self.lock.data.get() }
-    }
-}
-
-impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: this thread holds the lock alone, and the guard is borrowed exclusively.
-        unsafe { &mut *self.lock.data.get() }
-    }
-}
-
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     #[track_caller]
     fn drop(&mut self) {
         abandon_or((), || {
-            perform(Operation::Unlock { lock: self.lock.poison.lock, mode: LockMode::Shared });
+            perform(Operation::Unlock { lock: self.lock.poison.lock(), mode: LockMode::Shared });
         });
     }
 }
 
-impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
-    #[track_caller]
-    fn drop(&mut self) {
-        abandon_or((), || {
-            self.lock.poison.done(self.was_panicking);
-            perform(Operation::Unlock { lock: self.lock.poison.lock, mode: LockMode::Exclusive });
-        });
-    }
-}
-
-impl<T: Default> Default for RwLock<T> {
-    #[track_caller]
-    fn default() -> Self {
-        RwLock::new(T::default())
-    }
-}
-
-impl<T> From<T> for RwLock<T> {
-    #[track_caller]
-    fn from(value: T) -> Self {
-        RwLock::new(value)
-    }
-}
-
-impl<T: ?Sized> fmt::Debug for RwLock<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RwLock").finish_non_exhaustive()
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+lock_traits!(RwLock);
+guard_traits!(RwLockReadGuard);
+exclusive_guard_traits!(RwLockWriteGuard);

@@ -9,6 +9,7 @@ mod generated;
 mod loom_is_wrong;
 mod shapes;
 mod spinning;
+mod statics;
 mod types;
 
 use unthread::model::{Builder, MemoryModel, Report, Verdict};

@@ -25,7 +25,7 @@ pub struct AtomicBool {
 }
 
 impl AtomicBool {
-    common_methods!(bool);
+    common_methods!(bool, value => value as i64);
 
     /// Logical and; gives the old value.
     #[track_caller]

@@ -26,7 +26,7 @@ macro_rules! integers {
         }
 
         impl $atomic {
-            common_methods!($int);
+            common_methods!($int, value => value as i64);
 
             integers!(@fetch $int, fetch_add, Add, "Adds, and gives the old value. It wraps around.");
             integers!(@fetch $int, fetch_sub, Sub, "Subtracts, and gives the old value. It wraps around.");

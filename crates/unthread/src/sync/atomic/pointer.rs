@@ -29,7 +29,10 @@ unsafe impl<T> Send for AtomicPtr<T> {}
 unsafe impl<T> Sync for AtomicPtr<T> {}
 
 impl<T> AtomicPtr<T> {
-    common_methods!(*mut T);
+    common_methods!(*mut T, pointer => {
+        assert!(pointer.is_null(), "a static pointer is null at first");
+        0
+    });
 
     /// Moves the pointer on by so many bytes; gives the old one.
     #[track_caller]

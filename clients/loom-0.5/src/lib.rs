@@ -1,3 +1,0 @@
-//! `unthread` under the name of loom.
-
-pub use unthread::*;

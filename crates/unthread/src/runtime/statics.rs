@@ -1,0 +1,156 @@
+//! Objects that are statics, or parts of one: made by the compiler, before there are any executions, and never moved.
+//!
+//! Other objects are named after the thread that makes them. A static is named by its address, which is the same in all executions of a check. Its own memory is
+//! never written, as checks on other OS threads may use it too: the machine holds the value of its cell, and the execution a copy of its data, made
+//! when it is first used. So each execution begins with what the source says.
+
+use super::current::{defer_cell, new_object, with_execution};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::panic::Location;
+use std::rc::Rc;
+
+/// The machine's number for an object with a cell that is 0 at first.
+#[derive(Debug)]
+pub(crate) struct Name {
+    /// `STATIC`, or the number.
+    number: u32,
+    kind: &'static str,
+}
+
+const STATIC: u32 = u32::MAX;
+
+impl Name {
+    /// For an object that the running thread makes.
+    #[track_caller]
+    pub(crate) fn new(kind: &'static str) -> Name {
+        let number = new_object(kind);
+        defer_cell(number, 0);
+        Name { number, kind }
+    }
+
+    /// For a static.
+    pub(crate) const fn of_static(kind: &'static str) -> Name {
+        Name { number: STATIC, kind }
+    }
+
+    /// The number.
+    #[track_caller]
+    pub(crate) fn get(&self) -> u32 {
+        match self.number {
+            STATIC => static_cell(std::ptr::from_ref(self).addr(), self.kind, 0),
+            number => number,
+        }
+    }
+
+    /// Where the object's data is: in the object, unless that is a static.
+    #[track_caller]
+    pub(crate) fn data<T: ?Sized>(&self, own: *mut T) -> *mut T {
+        if self.number == STATIC { copied(own) } else { own }
+    }
+}
+
+/// The cell of a static, by the static's address. In each execution it is made when it is first used.
+#[track_caller]
+pub(crate) fn static_cell(address: usize, kind: &'static str, value: i64) -> u32 {
+    assert!(is_static(address), "what `const_new` makes must be a static; a check makes everything else with `new`");
+    let location = Location::caller();
+    let (cell, is_new) = with_execution(|execution| {
+        let mut names = execution.names.borrow_mut();
+        let site = names.site(location);
+        let cell = names.static_object(address, kind, site);
+        let mut cells = execution.static_cells.borrow_mut();
+        let is_new = !cells.contains(&cell);
+        if is_new {
+            cells.push(cell);
+        }
+        (cell, is_new)
+    });
+    if is_new {
+        defer_cell(cell, value);
+    }
+    cell
+}
+
+/// Whether something is part of the program as it was loaded. Anything else has another address in the next execution.
+#[cfg(target_os = "linux")]
+fn is_static(address: usize) -> bool {
+    unsafe extern "C" {
+        static __executable_start: u8;
+        static _end: u8;
+    }
+    ((&raw const __executable_start).addr()..(&raw const _end).addr()).contains(&address)
+}
+
+/// Where that cannot be told, statics are made with `lazy_static!`.
+#[cfg(not(target_os = "linux"))]
+fn is_static(_: usize) -> bool {
+    false
+}
+
+/// An execution's copy of a static's data.
+struct Copied {
+    data: *mut u8,
+    drop: Option<Box<dyn FnOnce()>>,
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        self.drop.take().into_iter().for_each(|drop| drop());
+    }
+}
+
+/// The execution's copy of a static's data. It goes when the execution ends.
+#[track_caller]
+fn copied<T: ?Sized>(original: *mut T) -> *mut T {
+    let address = original.addr();
+    assert!(is_static(address), "what `const_new` makes must be a static; a check makes everything else with `new`");
+    let known = with_execution(|execution| {
+        let lazies = execution.lazies.borrow();
+        let copied = lazies.iter().filter(|lazy| lazy.0 == address).find_map(|lazy| lazy.1.downcast_ref::<Copied>())?;
+        Some(copied.data)
+    });
+    match known {
+        Some(data) => at_address(original, data),
+        None => copy(original),
+    }
+}
+
+fn copy<T: ?Sized>(original: *mut T) -> *mut T {
+    // SAFETY: the static is there for ever, and nobody writes it.
+    let layout = unsafe { Layout::for_value(&*original) };
+    if layout.size() == 0 {
+        return original;
+    }
+    // SAFETY: the size is not 0, and the copy is as large as the original. What a constant holds owns no memory, and the original is never used or dropped,
+    // so that each copy may be.
+    let data = unsafe {
+        let data = alloc(layout);
+        if data.is_null() {
+            handle_alloc_error(layout);
+        }
+        data.copy_from_nonoverlapping(original.cast::<u8>(), layout.size());
+        data
+    };
+    let copy = at_address(original, data);
+    let drop: Box<dyn FnOnce() + '_> = Box::new(move || {
+        // SAFETY: the execution has ended, so nobody uses the copy any more.
+        unsafe {
+            copy.drop_in_place();
+            dealloc(data, layout);
+        }
+    });
+    // SAFETY: a static's data borrows from nothing that ever goes.
+    let drop = unsafe { std::mem::transmute::<Box<dyn FnOnce() + '_>, Box<dyn FnOnce()>>(drop) };
+    let copied = Rc::new(Copied { data, drop: Some(drop) });
+    with_execution(|execution| execution.lazies.borrow_mut().push((original.addr(), copied)));
+    copy
+}
+
+/// The pointer with another address, and whatever else is in it.
+fn at_address<T: ?Sized>(pointer: *mut T, address: *mut u8) -> *mut T {
+    let mut other = pointer;
+    // SAFETY: pointers begin with their address; that this holds is checked.
+    unsafe { (&raw mut other).cast::<*mut u8>().write(address) };
+    assert!(other.addr() == address.addr());
+    other
+}

@@ -1,0 +1,143 @@
+//! Statics: every execution begins with what the source says.
+
+use crate::{fails, holds};
+use unthread::cell::UnsafeCell;
+use unthread::model::{Builder, Verdict};
+use unthread::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use unthread::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicUsize};
+use unthread::sync::{Arc, Barrier, Condvar, LazyLock, Mutex, Notify, Once, OnceLock, RwLock};
+use unthread::thread;
+
+#[test]
+fn a_static_atomic_begins_with_its_value_in_every_execution() {
+    static NUMBER: AtomicUsize = AtomicUsize::const_new(7);
+    static NEGATIVE: AtomicI64 = AtomicI64::const_new(-3);
+    static POINTER: AtomicPtr<u32> = AtomicPtr::const_new(std::ptr::null_mut());
+    let executions = holds(|| {
+        let other = thread::spawn(|| NUMBER.fetch_add(1, Relaxed));
+        let here = NUMBER.fetch_add(1, Relaxed);
+        let there = other.join().unwrap();
+        assert_eq!([here.min(there), here.max(there), NUMBER.load(Relaxed)], [7, 8, 9]);
+        assert_eq!(NEGATIVE.swap(1, Relaxed), -3);
+        assert!(POINTER.swap(std::ptr::dangling_mut(), Relaxed).is_null());
+        assert_eq!(format!("{NUMBER:?}"), "9");
+    });
+    assert_eq!(executions, 2);
+}
+
+#[test]
+fn statics_buffer_stores_like_anything_else() {
+    static SEEN: std::sync::Mutex<Vec<(usize, usize)>> = std::sync::Mutex::new(Vec::new());
+    static X: AtomicUsize = AtomicUsize::const_new(0);
+    static Y: AtomicUsize = AtomicUsize::const_new(0);
+    let executions = holds(|| {
+        let other = thread::spawn(|| {
+            X.store(1, Release);
+            Y.load(Acquire)
+        });
+        Y.store(1, Release);
+        let here = X.load(Acquire);
+        SEEN.lock().unwrap().push((here, other.join().unwrap()));
+    });
+    let mut seen = SEEN.lock().unwrap().clone();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen, [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    assert_eq!(executions, 4);
+}
+
+#[test]
+fn data_of_static_locks_is_new_in_every_execution_and_goes_with_it() {
+    static LIST: Mutex<Vec<Arc<u32>>> = Mutex::const_new(Vec::new());
+    static TEXT: RwLock<String> = RwLock::const_new(String::new());
+    static FILLED: Condvar = Condvar::const_new();
+    holds(|| {
+        let other = thread::spawn(|| {
+            LIST.lock().unwrap().push(Arc::new(1));
+            FILLED.notify_one();
+            TEXT.write().unwrap().push('a');
+        });
+        let mut list = LIST.lock().unwrap();
+        while list.is_empty() {
+            list = FILLED.wait(list).unwrap();
+        }
+        assert_eq!(list.len(), 1);
+        assert!(TEXT.read().unwrap().len() <= 1);
+        drop(list);
+        other.join().unwrap();
+        assert_eq!(*TEXT.read().unwrap(), "a");
+    });
+}
+
+#[test]
+fn what_a_static_makes_is_made_in_every_execution() {
+    static VALUE: LazyLock<Arc<AtomicUsize>> = LazyLock::const_new(|| Arc::new(AtomicUsize::new(5)));
+    static ONCE: Once = Once::const_new();
+    static SET: OnceLock<usize> = OnceLock::const_new();
+    static RUNS: AtomicUsize = AtomicUsize::const_new(0);
+    static BOTH: Barrier = Barrier::const_new(2);
+    holds(|| {
+        let run = || {
+            VALUE.fetch_add(1, SeqCst);
+            ONCE.call_once(|| _ = RUNS.fetch_add(1, SeqCst));
+            BOTH.wait();
+        };
+        let other = thread::spawn(run);
+        run();
+        other.join().unwrap();
+        assert_eq!((VALUE.load(SeqCst), RUNS.load(SeqCst)), (7, 1));
+        assert_eq!((SET.get(), SET.get_or_init(|| 3), SET.set(4)), (None, &3, Err(4)));
+    });
+}
+
+#[test]
+fn a_race_for_a_static_is_found() {
+    struct Shared(UnsafeCell<u32>);
+    unsafe impl Sync for Shared {}
+    static DATA: Shared = Shared(UnsafeCell::const_new(0));
+    static READY: AtomicBool = AtomicBool::const_new(false);
+    let run = |waits: bool| {
+        let other = thread::spawn(|| {
+            DATA.0.with_mut(|data| unsafe { *data += 1 });
+            READY.store(true, Release);
+        });
+        if !waits || READY.load(Acquire) {
+            DATA.0.with(|data| assert!(unsafe { *data } <= 1));
+        }
+        other.join().unwrap();
+    };
+    holds(move || run(true));
+    assert_eq!(fails(move || run(false)).0, "data-race");
+}
+
+#[test]
+fn a_static_notification_is_forgotten() {
+    static DONE: Notify = Notify::const_new();
+    holds(|| {
+        let other = thread::spawn(|| DONE.notify());
+        DONE.wait();
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn what_is_made_for_a_static_must_be_one() {
+    let (kind, message) = fails(|| _ = AtomicUsize::const_new(0).load(Relaxed));
+    assert_eq!(kind, "panic");
+    assert!(message.contains("must be a static"), "{message}");
+}
+
+#[test]
+fn checks_on_several_os_threads_share_a_static_and_not_its_value() {
+    static COUNT: Mutex<usize> = Mutex::const_new(0);
+    let check = || {
+        Builder::new().report(|| {
+            let other = thread::spawn(|| *COUNT.lock().unwrap() += 1);
+            *COUNT.lock().unwrap() += 1;
+            other.join().unwrap();
+            assert_eq!(*COUNT.lock().unwrap(), 2);
+        })
+    };
+    let both = [std::thread::spawn(check), std::thread::spawn(check)];
+    assert!(both.into_iter().all(|check| check.join().unwrap().verdict() == Verdict::Verified));
+}
