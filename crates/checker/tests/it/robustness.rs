@@ -394,6 +394,10 @@ fn a_block_that_is_freed_while_a_store_to_it_waits_is_a_difference() {
                 thread t { let p = ptr; flag = 1; fence; if p != null { free(p); } }";
     assert_eq!(answers(&text.replace("FENCE", "")), [false, false]);
     assert_eq!(answers(&text.replace("p.value = 2; FENCE", "p.value.store(2, seqcst);")), [true, true]);
+    // Nothing else goes ahead of the store.
+    let alone = "struct Node { value } thread stores(p) { p.value = 1; }\n\
+                 main { let p = new Node; let t = fork stores(p); free(p); }";
+    assert_eq!(answers(alone), [false, false]);
 }
 
 #[test]

@@ -34,20 +34,20 @@ pub fn happens_before_cycle(trace: &Trace) -> Option<Cycle> {
     starts.filter_map(|start| cycle_through(&order, start)).min_by_key(Vec::len)
 }
 
-/// The first store of the cycle that had not reached memory when its thread did a later thing of the cycle, and that thing.
+/// The first store of the cycle that had not reached memory when its thread did a later thing of the cycle, and that thing. If it is a block that was freed meanwhile,
+/// the store is alone: it is both.
 pub(super) fn delayed(trace: &Trace, cycle: &Cycle) -> Option<(usize, usize)> {
     let arrivals = arrivals(&trace.events);
     let arrival = |store: usize| arrivals.iter().find(|arrival| arrival.1 == store).map_or(usize::MAX, |found| found.0);
+    let arrived = |at: usize| if trace.events[at].buffered { arrival(at) } else { at };
     let thread = |at: usize| trace.events[at].step.thread;
     let places = || cycle.iter().map(|place| place.0);
-    let stores = places().filter(|&store| trace.events[store].buffered);
-    stores
-        .filter_map(|store| {
-            let ahead = places().filter(|&at| at > store && thread(at) == thread(store));
-            let arrived = |at: usize| if trace.events[at].buffered { arrival(at) } else { at };
-            ahead.filter(|&at| arrived(at) < arrival(store)).max().map(|ahead| (store, ahead))
-        })
-        .min()
+    let stores = || places().filter(|&store| trace.events[store].buffered);
+    let overtaken = |store: usize| {
+        let ahead = places().filter(|&at| at > store && thread(at) == thread(store));
+        ahead.filter(|&at| arrived(at) < arrival(store)).max().map(|ahead| (store, ahead))
+    };
+    stores().filter_map(overtaken).min().or_else(|| stores().min().map(|store| (store, store)))
 }
 
 type Order = Vec<Vec<(usize, Relation)>>;
