@@ -357,7 +357,7 @@ impl<'s, S: Subject> Machine<'s, S> {
             _ => unreachable!("only these have a location"),
         };
         state.shared.write(loc, new);
-        state.shared.note_access(loc, id, true);
+        state.shared.note_access(loc, id, new != old || !self.subject.may_be_silent(operation));
         (old, Some((loc, new)))
     }
 

@@ -38,6 +38,12 @@ pub trait Subject {
         false
     }
 
+    /// Whether a read-modify-write counts as a read where it leaves the value that it finds: nobody can tell it from one then. Not so if the order of all
+    /// operations on the object matters, whatever their values.
+    fn may_be_silent(&self, _: &Operation) -> bool {
+        false
+    }
+
     /// The lock that keeps everybody but its holder from memory, if there is one.
     fn bus(&self) -> Option<u32> {
         None

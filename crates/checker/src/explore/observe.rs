@@ -65,6 +65,9 @@ pub(super) fn performed(taken: &mut Taken, performed: &Performed) {
     }
     match taken.outcome {
         Outcome::Exchange(_, cell, _) if performed.written.is_none() => taken.footprint.set(cell, Mode::Read),
+        Outcome::Update(_, cell, ..) if performed.written.is_some_and(|(_, value)| value == performed.result) => {
+            taken.footprint.set(cell, Mode::Read);
+        }
         Outcome::TryLock(lock, _) if performed.result == 0 => {
             taken.holds = 0;
             taken.footprint.set(lock, Mode::Read);
@@ -140,7 +143,12 @@ impl<S: Subject> Observer<'_, '_, S> {
                 touch(&mut self.taken.footprint, self.objects, loc, mode);
             }
             Operation::Write { loc, value, ordering, .. } => self.write(loc, value, ordering),
-            Operation::Rmw { loc, .. } => touch(&mut self.taken.footprint, self.objects, loc, Mode::Write),
+            Operation::Rmw { loc, op, operand, .. } => {
+                touch(&mut self.taken.footprint, self.objects, loc, Mode::Write);
+                if self.machine.subject.may_be_silent(operation) {
+                    self.taken.outcome = Outcome::Update(loc, self.objects.cell(loc), op, operand);
+                }
+            }
             Operation::Touch { loc, writes } => {
                 let mode = if writes { Mode::Write } else { Mode::Read };
                 touch(&mut self.taken.footprint, self.objects, loc, mode);

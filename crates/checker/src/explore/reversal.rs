@@ -86,6 +86,10 @@ impl<'o> Reversal<'o> {
                 Outcome::Exchange(loc, cell, expected) => {
                     (cell, view(self.order, thread, loc, cell, &earlier) == expected)
                 }
+                Outcome::Update(loc, cell, op, operand) => {
+                    let found = view(self.order, thread, loc, cell, &earlier);
+                    (cell, op.apply(found, operand) != found)
+                }
                 Outcome::TryLock(lock, mode) => (lock, is_free(self.order, lock, mode, &earlier)),
                 Outcome::Fixed => return footprint,
             };

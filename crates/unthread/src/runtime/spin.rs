@@ -7,7 +7,7 @@
 //! A turn that writes and takes it back (a flag is set, and reset) can be seen by others while it lasts. As long as nobody has, a turn more cannot be told
 //! from a turn that came later; so the thread also goes on when others have accessed what it wrote.
 
-use super::current::{Request, after, request, with_thread};
+use super::current::{Request, after, may_be_silent, request, with_thread};
 use super::execution::ThreadContext;
 use super::stack::Here;
 use unthread_checker::execution::{Operation, Waits};
@@ -62,7 +62,7 @@ impl Spin {
             Operation::Touch { .. } | Operation::Write { access: Access::Plain, .. } => return,
             Operation::Count { by, .. } if *by != 0 => return self.changed(),
             Operation::Write { .. } => Accessed { loc, found: None, left, writes: true },
-            Operation::Rmw { .. } => Accessed { loc, found, left, writes: true },
+            Operation::Rmw { .. } => Accessed { loc, found, left, writes: left != result || !may_be_silent(operation) },
             Operation::Cas { expected, .. } => Accessed { loc, found, left, writes: result == *expected },
             _ => Accessed { loc, found, left, writes: false },
         };

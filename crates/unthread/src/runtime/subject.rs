@@ -1,6 +1,6 @@
 //! The subject for Rust closures: a program that is run from its start again and again.
 
-use super::current::note;
+use super::current::{may_be_silent, note};
 use super::execution::{Execution, Settings};
 use super::names::{Names, Site};
 use super::{Request, panics};
@@ -110,6 +110,10 @@ impl Subject for ClosureSubject {
 
     fn has_unseen(&self) -> bool {
         true
+    }
+
+    fn may_be_silent(&self, operation: &Operation) -> bool {
+        may_be_silent(operation)
     }
 
     fn initial_cells(&self) -> Vec<i64> {

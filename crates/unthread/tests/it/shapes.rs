@@ -476,3 +476,47 @@ fn notify_barrier_once_and_scope_work_as_they_should() {
         });
     });
 }
+
+#[test]
+fn an_update_that_changes_nothing_is_a_read() {
+    let executions = holds(|| {
+        let shared = Arc::new((AtomicBool::new(true), AtomicUsize::new(6), AtomicPtr::new(std::ptr::null_mut::<u8>())));
+        let threads: Vec<_> = (0..3)
+            .map(|_| {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    assert!(shared.0.swap(true, AcqRel) && shared.0.load(Relaxed));
+                    assert_eq!((shared.1.fetch_or(2, AcqRel), shared.1.fetch_max(3, Relaxed)), (6, 6));
+                    assert!(shared.2.swap(std::ptr::null_mut(), Relaxed).is_null());
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+    assert_eq!(executions, 1);
+}
+
+#[test]
+fn an_update_that_would_change_something_earlier_is_tried_there() {
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
+    let all = seen.clone();
+    let executions = holds(move || {
+        let flag = Arc::new(AtomicUsize::new(0));
+        let other = {
+            let flag = flag.clone();
+            thread::spawn(move || (flag.swap(1, AcqRel), flag.swap(1, AcqRel)))
+        };
+        let here = (flag.swap(1, AcqRel), flag.load(Relaxed), flag.swap(0, AcqRel));
+        all.lock().unwrap().insert((here, other.join().unwrap(), flag.load(Relaxed)));
+    });
+    let seen = seen.lock().unwrap();
+    let first = [
+        ((0, 1, 1), (0, 1), 1),
+        ((0, 1, 1), (1, 0), 1),
+        ((0, 1, 1), (1, 1), 0),
+        ((1, 1, 1), (0, 0), 1),
+        ((1, 1, 1), (0, 1), 0),
+    ];
+    assert_eq!(seen.iter().copied().collect::<Vec<_>>(), first);
+    assert_eq!(executions, 5);
+}

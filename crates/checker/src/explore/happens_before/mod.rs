@@ -15,7 +15,7 @@ use super::gate::Gate;
 use super::process::{Label, Processes};
 use super::rows::{self, Row};
 use crate::execution::{Operation, Performed, ThreadKey};
-use crate::program::{Loc, LockMode};
+use crate::program::{Loc, LockMode, RmwOp};
 use smallvec::SmallVec;
 
 /// No event.
@@ -76,6 +76,8 @@ pub(super) enum Outcome {
     Fixed,
     /// A compare-exchange writes its cell iff it finds this value.
     Exchange(Loc, Object, i64),
+    /// An update writes its cell iff it does not leave the value that it finds. Where it does, it commutes with reads and with its like.
+    Update(Loc, Object, RmwOp, i64),
     /// A try-lock takes its lock iff that is free.
     TryLock(Object, LockMode),
 }
@@ -161,6 +163,11 @@ impl Order {
             (&mut event.outcome, &done.operation)
         {
             *known = *expected;
+        }
+        if let (Outcome::Update(_, _, _, known), Some(Operation::Rmw { operand, .. })) =
+            (&mut event.outcome, &done.operation)
+        {
+            *known = *operand;
         }
     }
 
