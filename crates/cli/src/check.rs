@@ -18,9 +18,9 @@ use unthread_checker::schedule::Schedule;
 /// Checks every file under every memory model that was asked for.
 pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
     let mut worst = Outcome::Verified;
-    let asks_a_solver = flags.predict || flags.engine() == Engine::Mcr;
+    let asks_a_solver = flags.predict || matches!(flags.engine(), Engine::Mcr | Engine::Cumulative);
     if flags.dump_smt2.is_some() && !asks_a_solver {
-        bail!("`--dump-smt2` needs an engine that asks a solver: `--engine mcr`");
+        bail!("`--dump-smt2` needs an engine that asks a solver: `--engine mcr` or `--engine cumulative`");
     }
     if flags.traces && flags.monitor.is_none() && flags.memory.0 != [MemoryModel::Sc] {
         bail!(

@@ -128,7 +128,7 @@ pub(crate) struct CheckFlags {
     /// Report data races on every shared variable, as if all were declared plain
     #[arg(long)]
     pub(crate) races: bool,
-    /// Workers, for engines that can use several (mcr, lazy)
+    /// Workers, for engines that can use several (mcr, cumulative, lazy)
     #[arg(short = 'j', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: u16,
     /// Run one execution and report everything wrong that it implies, without exploring others (with engine mcr's causality)
@@ -137,7 +137,7 @@ pub(crate) struct CheckFlags {
     /// Say what the search took: questions to the solver, and where the time went
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Write every question to the solver as an SMT-LIB file (engine mcr)
+    /// Write every question to the solver as an SMT-LIB file (engines mcr and cumulative)
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dump_smt2: Option<PathBuf>,
     #[command(flatten)]

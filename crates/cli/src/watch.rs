@@ -156,6 +156,10 @@ impl Watch for Stopwatch<'_> {
         }
     }
 
+    fn reads_queries(&self) -> bool {
+        self.dump.is_some()
+    }
+
     fn enter(&self, stage: Stage) {
         self.stages[stage as usize].fetch_sub(self.nanoseconds(), Ordering::Relaxed);
     }

@@ -1,12 +1,13 @@
 //! The subject for IR programs: an interpreter whose threads can be copied and compared.
 //!
-//! Invariant: an [`IrThread`] is at a visible instruction (or has failed or stopped), and all registers that are dead there are 0.
+//! Invariant: an [`IrThread`] is at a visible instruction (or has failed or stopped), all registers that are dead there are 0, and the others hold the
+//! simplest values that cannot be told from those that were computed.
 
 use super::spin::{Spin, may_go_on_for_ever, spinning_loops};
 use super::{Describe, Failure, FailureKind, Laps, Operation, State, Subject, ThreadKey};
 use crate::program::{
-    Access, DivisionByZero, Expr, Failing, Indexed, Instr, Liveness, Loc, LockKind, Loop, Pc, Place, Program, Reg,
-    Routine, Span,
+    Access, DivisionByZero, Essence, Expr, Failing, Indexed, Instr, Liveness, Loc, LockKind, Loop, Pc, Place, Program,
+    Reg, Routine, Span,
 };
 use crate::report::FinalState;
 
@@ -20,6 +21,7 @@ pub struct Interpreter<'p> {
 /// What is known of a routine beforehand.
 struct Analysis {
     liveness: Liveness,
+    essence: Essence,
     failing: Failing,
     spinning: Vec<Loop>,
 }
@@ -54,7 +56,8 @@ impl<'p> Interpreter<'p> {
         let analyse = |routine: &Routine| {
             let liveness = Liveness::of(routine);
             let spinning = spinning_loops(routine, &liveness);
-            Analysis { failing: Failing::of(routine), liveness, spinning }
+            let essence = Essence::of(routine, &liveness);
+            Analysis { liveness, essence, failing: Failing::of(routine), spinning }
         };
         let bus = program.locks.iter().position(|lock| lock.kind == LockKind::Bus).map(|at| at as u32);
         Interpreter { program, analyses: program.routines.iter().map(analyse).collect(), bus }
@@ -182,6 +185,7 @@ impl<'p> Interpreter<'p> {
             }
         }
         thread.clear_dead(&analysis.liveness);
+        analysis.essence.simplify(thread.pc, &mut thread.registers);
         if let Instr::Assume { condition } = &routine.code[thread.pc as usize]
             && thread.eval(condition) == Ok(0)
         {

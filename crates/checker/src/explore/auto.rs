@@ -11,7 +11,7 @@ use crate::solver::Query;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The turns: how much is visited (states, times their parts: memory, and each thread), and then how often the engine that learns may look up from its work.
-const TURNS: [(u64, u64); 3] = [(30_000, 60), (400_000, 2_000), (32_000_000, u64::MAX)];
+const TURNS: [(u64, u64); 3] = [(30_000, 40), (1_200_000, 800), (32_000_000, u64::MAX)];
 
 /// How many executions are tried where threads can go round in circles, and each lap may show something new.
 const MOST_LAPPING_EXECUTIONS: u64 = 2_000;
@@ -93,6 +93,10 @@ impl Watch for Turn<'_> {
 
     fn query(&self, query: &Query<'_>) {
         self.watch.query(query);
+    }
+
+    fn reads_queries(&self) -> bool {
+        self.watch.reads_queries()
     }
 
     fn enter(&self, stage: Stage) {

@@ -118,6 +118,11 @@ pub trait Watch: Sync {
     /// Called for every question that was put to a solver.
     fn query(&self, _: &Query<'_>) {}
 
+    /// Whether questions will be read: then solvers remember what they need to write them down.
+    fn reads_queries(&self) -> bool {
+        false
+    }
+
     /// A worker begins a stage of its work: whoever has a clock can measure it.
     fn enter(&self, _: Stage) {}
 

@@ -12,9 +12,6 @@ use crate::trace::{Run, RunEvent, RunThread};
 const FIRST_TURN: u32 = 18;
 const TURN: u32 = 11;
 
-/// The same for a thread that is about to do something new, and may go on doing new things.
-const LONG_TURN: u32 = 2_000;
-
 /// An execution under way.
 pub(super) struct Runner<'a, 'j> {
     subject: &'a Interpreter<'a>,
@@ -101,9 +98,9 @@ impl<'a, 'j> Runner<'a, 'j> {
         self.go_on(longest, most)
     }
 
-    /// As [`Runner::finish`], but threads go on for longer.
-    pub(super) fn finish_in_long_turns(&mut self, most: u64) -> Option<Stuck> {
-        self.go_on(LONG_TURN, most)
+    /// As [`Runner::finish`], with turns of another length.
+    pub(super) fn finish_in_turns(&mut self, longest: u32, most: u64) -> Option<Stuck> {
+        self.go_on(longest, most)
     }
 
     fn go_on(&mut self, longest: u32, most: u64) -> Option<Stuck> {

@@ -5,6 +5,7 @@
 //! passing assert) or *visible*: they touch something that other threads can see. Local instructions never stop a thread.
 
 mod automata;
+mod essence;
 mod expr;
 mod failing;
 mod liveness;
@@ -14,6 +15,7 @@ mod source;
 mod validate;
 
 pub use automata::{Automata, ControlState};
+pub use essence::Essence;
 pub use expr::{BinaryOp, DivisionByZero, Expr, ExprOver, FinalExpr, FinalValue, UnaryOp};
 pub use failing::Failing;
 pub use liveness::Liveness;

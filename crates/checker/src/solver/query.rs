@@ -15,14 +15,15 @@ pub enum Goal {
     LateCommit,
     /// Other final values.
     Finish,
+    /// A happens-before order that goes round in a circle.
+    Cycle,
 }
 
 /// A question, and its answer.
 pub struct Query<'a> {
     /// What was asked.
     pub goal: Goal,
-    solver: &'a Solver<'a>,
-    assumptions: &'a [Lit],
+    script: Box<dyn Fn() -> String + 'a>,
     /// Whether there is a solution; nothing if the solver gave up.
     pub satisfiable: Option<bool>,
 }
@@ -36,6 +37,7 @@ impl Goal {
             Goal::Race => "race",
             Goal::LateCommit => "late-commit",
             Goal::Finish => "finish",
+            Goal::Cycle => "cycle",
         }
     }
 }
@@ -48,7 +50,13 @@ impl<'a> Query<'a> {
             Answer::No => Some(false),
             Answer::Unknown => None,
         };
-        Query { goal, solver, assumptions, satisfiable }
+        let script = || to_smtlib(solver.problem, solver.n_vars(), &solver.added, assumptions);
+        Query { goal, script: Box::new(script), satisfiable }
+    }
+
+    /// A question that was put to another solver, which can write it down.
+    pub(crate) fn put(goal: Goal, satisfiable: Option<bool>, script: impl Fn() -> String + 'a) -> Query<'a> {
+        Query { goal, script: Box::new(script), satisfiable }
     }
 
     /// The question as an SMT-LIB script that says what the answer should be.
@@ -58,7 +66,6 @@ impl<'a> Query<'a> {
             Some(false) => "unsat",
             None => "unknown",
         };
-        let script = to_smtlib(self.solver.problem, self.solver.n_vars(), &self.solver.added, self.assumptions);
-        format!("; {}\n(set-info :status {status})\n{script}", self.goal.name())
+        format!("; {}\n(set-info :status {status})\n{}", self.goal.name(), (self.script)())
     }
 }

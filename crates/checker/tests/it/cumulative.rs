@@ -126,14 +126,22 @@ fn coverage_of_behaviours_shows_everything_that_is_wrong() {
 #[test]
 fn values_and_ways_that_are_known_cost_no_executions() {
     use MemoryModel::{Pso, Sc, Tso};
+    let all = vec![Sc, Tso, Pso];
     let most = [
-        ("trylock0", 8, 5, vec![Sc, Tso, Pso]),
-        ("trylock0", 40, 5, vec![Sc, Tso, Pso]),
+        ("trylock0", 8, 5, all.clone()),
+        ("trylock0", 40, 5, all.clone()),
         ("trylock", 4, 5, vec![Sc, Tso]),
-        ("nwsame", 9, 2, vec![Sc, Tso, Pso]),
+        ("trylock", 8, 5, vec![Sc, Tso]),
+        ("trylock", 15, 5, vec![Sc, Tso]),
+        ("nwsame", 3, 2, all.clone()),
+        ("nwsame", 9, 2, all.clone()),
+        ("nwsame", 30, 2, all.clone()),
         ("mcr_example", 4, 60, vec![Sc, Tso]),
-        ("lastzero", 10, 80, vec![Sc]),
-        ("readers", 12, 30, vec![Sc, Tso, Pso]),
+        ("mcr_example", 4, 200, vec![Pso]),
+        ("lastzero", 10, 80, all.clone()),
+        ("readers", 12, 30, all.clone()),
+        ("seqlock", 8, 100, vec![Sc, Tso]),
+        ("fib_bench", 3, 100, all),
     ];
     for (name, n, most, memories) in most {
         let program = program(&format!("peers/{name}.ut"), &[("N", n)]);

@@ -7,6 +7,7 @@ mod corpus;
 mod cumulative;
 mod dpor;
 mod engines;
+mod essence;
 mod explain;
 mod fuzz;
 mod language;

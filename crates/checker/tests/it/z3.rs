@@ -1,4 +1,4 @@
-//! The solver's answers against those of z3, on the questions that the engine `mcr` asks about generated programs.
+//! The solver's answers against those of z3, on the questions that the engines `mcr` and `cumulative` ask about generated programs.
 //!
 //! Questions go to z3 as SMT-LIB scripts, which are written from the definition of a problem and know nothing of how we solve it.
 
@@ -37,12 +37,16 @@ impl Watch for Scribe {
         let satisfiable = query.satisfiable.expect("the solver does not give up");
         self.0.lock().unwrap().push(Asked { script: query.smtlib(), goal: query.goal, satisfiable });
     }
+
+    fn reads_queries(&self) -> bool {
+        true
+    }
 }
 
-fn questions(sketch: &Sketch, memory: MemoryModel) -> Vec<Asked> {
+fn questions(sketch: &Sketch, engine: Engine, memory: MemoryModel) -> Vec<Asked> {
     let scribe = Scribe::default();
     let limits = Limits { executions: EXECUTIONS, ..Options::new(memory).limits };
-    let options = Options { engine: Engine::Mcr, all_violations: true, limits, ..Options::new(memory) };
+    let options = Options { engine, all_violations: true, limits, ..Options::new(memory) };
     check(&sketch.program(), &options, &scribe);
     scribe.0.into_inner().unwrap()
 }
@@ -79,14 +83,23 @@ fn has_z3() -> bool {
 }
 
 #[test]
-fn z3_gives_the_same_answers() {
+fn z3_gives_the_same_answers_as_mcr() {
+    z3_gives_the_same_answers_as(Engine::Mcr);
+}
+
+#[test]
+fn z3_gives_the_same_answers_as_cumulative() {
+    z3_gives_the_same_answers_as(Engine::Cumulative);
+}
+
+fn z3_gives_the_same_answers_as(engine: Engine) {
     if !has_z3() {
         return;
     }
     let counts: RefCell<BTreeMap<(Goal, bool), usize>> = RefCell::default();
     for_all(sketches(Features::ALL), cases(60).min(1_000), |sketch| {
         for memory in MemoryModel::ALL {
-            let asked = questions(sketch, memory);
+            let asked = questions(sketch, engine, memory);
             for asked in &asked {
                 *counts.borrow_mut().entry((asked.goal, asked.satisfiable)).or_default() += 1;
             }
@@ -110,7 +123,7 @@ fn a_wrong_answer_is_noticed() {
     }
     let noticed = RefCell::new(0);
     for_all(sketches(Features::ALL), 5, |sketch| {
-        let mut asked = questions(sketch, MemoryModel::Tso);
+        let mut asked = questions(sketch, Engine::Mcr, MemoryModel::Tso);
         for at in 0..asked.len() {
             asked[at].satisfiable ^= true;
             if z3_agrees(&asked).is_ok() {

@@ -10,6 +10,7 @@
 //! "something that is not listed", and every question assumes that those are false.
 
 use super::effect::{Cell, Held, Test, Waiters};
+use super::sections::Sections;
 use super::ways::Earlier;
 use crate::execution::{Interpreter, IrThread, Laps, MemoryModel, Operation, Subject, ThreadKey};
 use crate::program::Loc;
@@ -21,6 +22,9 @@ pub(super) type NodeId = u32;
 pub(super) type EdgeId = u32;
 pub(super) type WriteId = u32;
 pub(super) type AccessId = u32;
+
+/// How many literals are in a clause of many.
+const MOST_IN_CLAUSE: usize = 32;
 
 /// Everything known.
 pub(super) struct Book<'a> {
@@ -50,6 +54,8 @@ pub(super) struct Book<'a> {
     pub(super) unsettled: Vec<EdgeId>,
     /// The literals of the meanings that say when a commit comes.
     pub(super) late_literals: FxHashMap<Meaning, Lit>,
+    /// The cells that are used as locks.
+    pub(super) sections: Sections,
     pub(super) formula: Formula,
 }
 
@@ -58,8 +64,9 @@ pub(super) struct Book<'a> {
 pub(super) struct Formula {
     pub(super) meanings: Vec<Meaning>,
     pub(super) clauses: Vec<Vec<Lit>>,
-    /// What is better tried true first.
-    pub(super) preferred: FxHashSet<u32>,
+    /// Those that it has been told of, if somebody will read them.
+    pub(super) told: Vec<Vec<Lit>>,
+    pub(super) keeps_told: bool,
 }
 
 /// What a variable means to the ordering.
@@ -67,6 +74,8 @@ pub(super) struct Formula {
 pub(super) enum Meaning {
     /// Nothing.
     Other,
+    /// Nothing, but that it is looked for.
+    Goal,
     /// "The thread goes on this way."
     Edge(EdgeId),
     /// "This read sees this write."
@@ -75,12 +84,18 @@ pub(super) enum Meaning {
     Order(WriteId, WriteId),
     /// "There is something in this list that it does not say."
     More(u32),
+    /// "Nothing is in any list that it does not say", as lists are when a question is asked.
+    Closed,
     /// "All is over": everything that happens has happened, and every write is in memory.
     Over,
     /// "The commit of this write comes after everything else has been issued."
     Late(WriteId),
     /// "The commit of this write comes after the block was freed by this edge."
     AfterFree(WriteId, EdgeId),
+    /// "This cell is used as a lock", in one way.
+    Lock(u32),
+    /// "What was taken is given back."
+    GivenBack,
 }
 
 /// What a thread's future depends on, apart from what it is given.
@@ -214,9 +229,24 @@ impl Formula {
         Lit::new(Var::unsafe_from_idx(self.meanings.len() as u32 - 1), true)
     }
 
-    pub(super) fn preferred_var(&mut self, meaning: Meaning) -> Lit {
-        self.preferred.insert(self.meanings.len() as u32);
-        self.var(meaning)
+    /// Literals of which the last says that one of many is true. Clauses stay short: a core goes through a long one again and again.
+    pub(super) fn one_of(&mut self, literals: Vec<Lit>) -> Vec<Lit> {
+        let (mut below, mut all) = (literals, vec![]);
+        loop {
+            let above: Vec<Lit> = below.chunks(MOST_IN_CLAUSE).map(|some| self.some_of(some)).collect();
+            all.extend_from_slice(&above);
+            if above.len() <= 1 {
+                return all;
+            }
+            below = above;
+        }
+    }
+
+    /// A literal that says that one of several is true.
+    fn some_of(&mut self, literals: &[Lit]) -> Lit {
+        let lit = self.var(Meaning::Goal);
+        self.clause([&[!lit], literals].concat());
+        lit
     }
 
     pub(super) fn clause(&mut self, literals: impl Into<Vec<Lit>>) {
@@ -225,7 +255,12 @@ impl Formula {
 }
 
 impl<'a> Book<'a> {
-    pub(super) fn new(subject: &'a Interpreter<'a>, memory: MemoryModel, first_sources: usize) -> Book<'a> {
+    pub(super) fn new(
+        subject: &'a Interpreter<'a>,
+        memory: MemoryModel,
+        first_sources: usize,
+        is_read: bool,
+    ) -> Book<'a> {
         let code = subject.program().routines.iter().flat_map(|routine| &routine.code);
         let frees = code.into_iter().any(|instr| matches!(instr, crate::program::Instr::Free { .. }));
         let mut book = Book {
@@ -249,7 +284,8 @@ impl<'a> Book<'a> {
             unknown: BTreeSet::new(),
             unsettled: vec![],
             late_literals: FxHashMap::default(),
-            formula: Formula::default(),
+            sections: Sections::default(),
+            formula: Formula { keeps_told: is_read, ..Formula::default() },
         };
         for (key, thread) in subject.initial() {
             let number = book.thread(key);

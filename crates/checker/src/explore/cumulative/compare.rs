@@ -12,6 +12,7 @@ use crate::explore::{Engine, Options, Watch};
 use crate::program::Program;
 use crate::report::StopReason;
 use crate::schedule::Schedule;
+use crate::solver::Goal;
 use batsat::Lit;
 use std::collections::BTreeMap;
 
@@ -89,7 +90,7 @@ impl Search<'_, '_> {
             }
             self.book.formula.clause([&[!goal], ways.as_slice()].concat());
         }
-        Ok(self.ask(&[goal])?.is_some())
+        Ok(self.ask(Goal::Finish, &[goal])?.is_some())
     }
 
     /// Makes a literal imply that a thread begins here, has these results, and no more. Says whether the book knows of that.

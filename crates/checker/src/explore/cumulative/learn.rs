@@ -108,8 +108,12 @@ impl Book<'_> {
 
     /// Whether a thread is here from the start.
     fn is_start(&self, node: NodeId) -> bool {
-        let thread = self.nodes[node as usize].thread as usize;
-        thread < self.n_initial && self.threads[thread].roots.contains(&node)
+        (self.nodes[node as usize].thread as usize) < self.n_initial && self.is_root(node)
+    }
+
+    /// Whether a thread can begin here.
+    pub(super) fn is_root(&self, node: NodeId) -> bool {
+        self.threads[self.nodes[node as usize].thread as usize].roots.contains(&node)
     }
 
     /// What the thread waits for, unless that is no condition: two values of one cell cannot both be there.
@@ -242,6 +246,7 @@ impl Book<'_> {
                     if let Wanted::These(values) = &mut self.lists[list as usize].values {
                         values.push(value);
                     }
+                    self.sections.up_to_date = false;
                 }
                 None => {
                     let list = self.list(access, Wanted::These(vec![value]), self.edges[edge as usize].lit);
@@ -280,7 +285,7 @@ impl Book<'_> {
 
     fn new_edge(&mut self, node: NodeId, key: EdgeKey) -> EdgeId {
         let edge = self.edges.len() as EdgeId;
-        let lit = self.formula.preferred_var(Meaning::Edge(edge));
+        let lit = self.formula.var(Meaning::Edge(edge));
         let entry = self.nodes[node as usize].entry.as_mut().expect("the node is in the book");
         self.formula.clause([!lit, entry.reached]);
         entry.edges.push(edge);
@@ -313,6 +318,7 @@ impl Book<'_> {
         self.edges.push(Edge { node, lit, key, list: None, writes, known: false, taken: false });
         self.unknown.insert(edge);
         self.unsettled.push(edge);
+        self.sections.up_to_date = false;
         edge
     }
 
@@ -347,6 +353,7 @@ impl Book<'_> {
         let this = &mut self.edges[edge as usize];
         this.known = true;
         self.unknown.remove(&edge);
+        self.sections.up_to_date = false;
         let (lit, from, target, writes) = (this.lit, this.node, this.key.target, this.writes.clone());
         for next in this.key.target.into_iter().chain(this.key.child) {
             let more = self.formula.var(Meaning::More(u32::MAX));

@@ -18,6 +18,8 @@ mod over;
 mod prediction;
 mod races;
 mod robust;
+mod sections;
+mod smtlib;
 mod solve;
 mod sources;
 mod states;
@@ -31,6 +33,7 @@ use super::{Coverage, During, Engine, Options, Progress, Stage, Watch};
 use crate::causality::Prediction;
 use crate::execution::{Interpreter, Machine, Stuck};
 use crate::report::{FinalState, Report, SolverStatistics, Statistics, StopReason};
+use crate::solver::{Goal, Query};
 use book::Book;
 pub use compare::{Comparison, Difference, compare};
 use over::Ends;
@@ -44,6 +47,10 @@ type Verdict = Result<(), StopReason>;
 
 /// No execution of an IR program that ends is longer, unless the user says so.
 const MOST_EVENTS: u64 = 100_000;
+
+/// How long the turns of threads are once an execution has shown what it was run for, one number for each execution in turn. Who is about to do
+/// something new goes on doing new things in a long turn; in short ones threads meet as they have not met before.
+const TURNS: [u32; 6] = [2_000, 1, 2_000, 5, 2_000, 2];
 
 /// Explores and reports.
 pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
@@ -88,7 +95,7 @@ impl<'a, 'o> Search<'a, 'o> {
             watch,
             machine: Machine::new(subject, options.rules),
             judge: Judge::new(subject, options.rules),
-            book: Book::new(subject, options.memory, options.first_sources),
+            book: Book::new(subject, options.memory, options.first_sources, watch.reads_queries()),
             core: Core::new(),
             final_states: BTreeSet::new(),
             statistics: Statistics::default(),
@@ -146,12 +153,10 @@ impl<'a, 'o> Search<'a, 'o> {
         if unknown.is_empty() {
             return Ok(None);
         }
-        let goal = self.book.formula.var(book::Meaning::Other);
-        let literals = unknown.iter().map(|&edge| self.book.edges[edge as usize].lit);
-        let clause: Vec<_> = [!goal].into_iter().chain(literals).collect();
-        self.book.formula.clause(clause);
-        let solution = self.ask(&[goal])?;
-        self.book.formula.clause([!goal]);
+        let literals: Vec<_> = unknown.iter().map(|&edge| self.book.edges[edge as usize].lit).collect();
+        let goals = self.book.formula.one_of(literals);
+        let solution = self.ask(Goal::Deviate, &goals[goals.len() - 1..])?;
+        goals.iter().for_each(|&goal| self.book.formula.clause([!goal]));
         let found = |solution: Solution| {
             let edges = solve::taken(&solution).filter(|&edge| !self.book.edges[edge as usize].known).collect();
             Found { prediction: self.book.prediction(&solution), edges }
@@ -165,7 +170,8 @@ impl<'a, 'o> Search<'a, 'o> {
         let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
         runner.follow(prediction).map_err(StopReason::Failed)?;
         let most = self.options.limits.events_or(MOST_EVENTS);
-        let end = runner.finish_in_long_turns(most).ok_or(StopReason::EventLimit)?;
+        let turn = TURNS[self.statistics.executions as usize % TURNS.len()];
+        let end = runner.finish_in_turns(turn, most).ok_or(StopReason::EventLimit)?;
         runner.judge_end(&end);
         let final_state = (end == Stuck::Finished).then(|| runner.final_state());
         let run = runner.into_run(Some(end));
@@ -190,15 +196,21 @@ impl<'a, 'o> Search<'a, 'o> {
         }
     }
 
-    fn ask(&mut self, assumptions: &[batsat::Lit]) -> Result<Option<Solution>, StopReason> {
+    fn ask(&mut self, goal: Goal, assumptions: &[batsat::Lit]) -> Result<Option<Solution>, StopReason> {
         let executions = self.statistics.executions;
         if let Some(stop) = self.watch.look(&Progress { states: 0, waiting: 0, executions }) {
             return Err(stop);
         }
         self.queries += 1;
-        let _solving = During::new(self.watch, Stage::Solve);
+        let solving = During::new(self.watch, Stage::Solve);
         let stop = || self.watch.look(&Progress { states: 0, waiting: 0, executions });
-        self.core.solve(&mut self.book, assumptions, &stop)
+        let answer = self.core.solve(&mut self.book, assumptions, &stop)?;
+        drop(solving);
+        if self.watch.reads_queries() {
+            let script = || smtlib::to_smtlib(&self.book, assumptions);
+            self.watch.query(&Query::put(goal, Some(answer.is_some()), script));
+        }
+        Ok(answer)
     }
 
     fn report(mut self, stop: StopReason) -> Report {

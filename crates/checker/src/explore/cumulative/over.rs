@@ -8,6 +8,7 @@ use super::{Search, Verdict};
 use crate::execution::{Operation, Stuck, ThreadKey};
 use crate::program::{FinalValue, Loc};
 use crate::report::{FinalState, StopReason};
+use crate::solver::Goal;
 use batsat::Lit;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -171,7 +172,7 @@ impl Search<'_, '_> {
         }
         let any: Vec<Lit> = [!goal].into_iter().chain(somewhere.values().copied()).collect();
         self.book.formula.clause(any);
-        while let Some(solution) = self.ask(&[goal])? {
+        while let Some(solution) = self.ask(Goal::Stuck, &[goal])? {
             self.run_to_end(&solution)?;
             let others = somewhere.values().map(|&here| if solution.holds(here) { !here } else { here });
             let clause: Vec<Lit> = [!goal].into_iter().chain(others).collect();
@@ -209,7 +210,7 @@ impl Search<'_, '_> {
         }
         let values: Vec<_> = cells.iter().map(|&loc| self.final_values(loc, goal, ends.over)).collect();
         let ends_with = if registers { self.final_registers() } else { BTreeMap::new() };
-        while let Some(solution) = self.ask(&[goal])? {
+        while let Some(solution) = self.ask(Goal::Finish, &[goal])? {
             let state = self.run_to_end(&solution)?;
             let state = state.ok_or_else(|| StopReason::Failed("an execution does not end".to_string()))?;
             let mut clause = vec![!goal];
@@ -326,7 +327,7 @@ impl Search<'_, '_> {
         for literals in goals.into_values() {
             let goal = self.book.formula.var(Meaning::Other);
             self.book.formula.clause([&[!goal], literals.as_slice()].concat());
-            if let Some(solution) = self.ask(&[goal])? {
+            if let Some(solution) = self.ask(Goal::LateCommit, &[goal])? {
                 let prediction = self.book.whole_prediction(&solution);
                 self.runner().follow(&prediction).map_err(StopReason::Failed)?;
                 self.one_violation_is_enough()?;

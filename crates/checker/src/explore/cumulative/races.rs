@@ -8,6 +8,7 @@ use crate::causality::is_buffered;
 use crate::execution::{MemoryModel, Operation, ThreadKey};
 use crate::program::{Access, Loc};
 use crate::report::StopReason;
+use crate::solver::Goal;
 use batsat::Lit;
 use std::collections::BTreeMap;
 
@@ -45,7 +46,7 @@ impl Search<'_, '_> {
         for literals in races.into_values() {
             let goal = self.book.formula.var(Meaning::Other);
             self.book.formula.clause([&[!goal], literals.as_slice()].concat());
-            if let Some(solution) = self.ask(&[goal])? {
+            if let Some(solution) = self.ask(Goal::Race, &[goal])? {
                 let commit = solution.order.iter().find(|happening| match happening {
                     Happening::Commit(write) => {
                         let late = self.book.late_literals.get(&Meaning::Late(*write));

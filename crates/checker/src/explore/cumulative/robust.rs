@@ -15,6 +15,7 @@ use crate::explore::{Engine, Limits, Options, Watch};
 use crate::program::Program;
 use crate::report::StopReason;
 use crate::schedule::Schedule;
+use crate::solver::Goal;
 use batsat::Lit;
 use rustc_hash::FxHashMap;
 
@@ -43,7 +44,7 @@ impl Search<'_, '_> {
             while self.book.widen(list) {}
         }
         let goal = Marks::new(&mut self.book, &mut self.core).goal();
-        let Some(solution) = self.ask(&[goal])? else { return Ok(Answer::Robust) };
+        let Some(solution) = self.ask(Goal::Cycle, &[goal])? else { return Ok(Answer::Robust) };
         let prediction = self.book.whole_prediction(&solution);
         let memory = self.options.memory;
         let mut runner = self.runner();

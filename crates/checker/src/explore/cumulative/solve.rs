@@ -51,21 +51,24 @@ impl Core {
     ) -> Result<Option<Solution>, StopReason> {
         let truth = book.formula.var(Meaning::Other);
         book.formula.clause([truth]);
+        book.find_sections();
         loop {
+            // The ordering draws the conclusions from it, so that there is one assumption instead of one for each list.
+            let closed = book.formula.var(Meaning::Closed);
             self.tell(book);
-            let lists = book.lists.iter().map(|list| !list.more);
-            let nodes = book.nodes.iter().filter_map(|node| node.entry.as_ref()).map(|entry| !entry.more);
-            let all: Vec<Lit> = assumptions.iter().copied().chain(lists).chain(nodes).collect();
+            let locks = book.sections.locks.values().map(|lock| lock.lit);
+            let all: Vec<Lit> = locks.chain([closed]).chain(assumptions.iter().copied()).collect();
             let stopped = &self.stopped;
             let look = || stopped.set(stopped.get() || stop().is_some());
             let mut ordered = Ordered::new(book, &mut self.orders, truth, &look);
             let answer = self.solver.solve_limited_th(&mut ordered, &all);
-            let (named, order) = (ordered.named, ordered.found);
+            let (named, order, asked) = (ordered.named, ordered.found, ordered.asked);
             for (first, second) in named {
                 book.formula.var(Meaning::Order(first, second));
                 self.n_vars += 1;
             }
             if answer == lbool::TRUE {
+                book.formula.clause([!closed]);
                 let is_true = self.solver.get_model().iter().map(|&value| value == lbool::TRUE).collect();
                 return Ok(Some(Solution { is_true, order }));
             }
@@ -75,15 +78,15 @@ impl Core {
             if answer != lbool::FALSE {
                 return Err(StopReason::Failed("the solver gave up".to_string()));
             }
-            let reasons: Vec<Lit> = self.solver.unsat_core().to_vec();
             let mut widened = false;
-            for lit in reasons {
+            for lit in asked {
                 if let Meaning::More(list) = book.formula.meanings[lit.var().idx() as usize]
                     && list != u32::MAX
                 {
                     widened |= book.widen(list);
                 }
             }
+            book.formula.clause([!closed]);
             if !widened {
                 return Ok(None);
             }
@@ -103,13 +106,21 @@ impl Core {
     /// Tells the solver what has been added to the book.
     fn tell(&mut self, book: &mut Book<'_>) {
         for var in self.n_vars..book.formula.meanings.len() {
-            let preferred = book.formula.preferred.contains(&(var as u32));
+            // What is new is tried first, and otherwise nothing happens that need not.
+            let preferred = match book.formula.meanings[var] {
+                Meaning::Edge(edge) => !book.edges[edge as usize].known,
+                Meaning::Goal => true,
+                _ => false,
+            };
             let polarity = if preferred { lbool::TRUE } else { lbool::FALSE };
             let told = self.solver.new_var(polarity, true);
             debug_assert_eq!(told.idx() as usize, var);
         }
         self.n_vars = book.formula.meanings.len();
         for mut clause in book.formula.clauses.drain(..) {
+            if book.formula.keeps_told {
+                book.formula.told.push(clause.clone());
+            }
             self.solver.add_clause_reuse(&mut clause);
         }
     }

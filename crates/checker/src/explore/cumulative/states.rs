@@ -6,6 +6,7 @@ use super::over::Ends;
 use super::solve::{Solution, taken};
 use crate::explore::histories::Combination;
 use crate::report::StopReason;
+use crate::solver::Goal;
 use batsat::Lit;
 use std::collections::BTreeMap;
 
@@ -31,7 +32,7 @@ impl Search<'_, '_> {
         &mut self,
         enumeration: &mut Enumeration,
     ) -> Result<Option<(Combination, Solution)>, StopReason> {
-        let Some(solution) = self.ask(&[enumeration.goal])? else { return Ok(None) };
+        let Some(solution) = self.ask(Goal::Finish, &[enumeration.goal])? else { return Ok(None) };
         let Enumeration { goal, ends, results } = enumeration;
         let clause = self.other_combination(*goal, &solution, ends, results);
         self.book.formula.clause(clause);

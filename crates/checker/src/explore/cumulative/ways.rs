@@ -58,6 +58,11 @@ impl Book<'_> {
         })
     }
 
+    /// Whether it is known that no way leads from one node of a thread to another.
+    pub(super) fn never_leads_to(&self, from: NodeId, to: NodeId) -> bool {
+        self.nodes[from as usize].number < MOST_REMEMBERED && !self.leads_to(from, to)
+    }
+
     /// A node has become the next after another.
     pub(super) fn lead_on(&mut self, from: NodeId, to: NodeId) {
         let mut work = vec![(from, to)];

@@ -54,6 +54,16 @@ impl Ordered<'_, '_> {
         self.book.nodes[self.book.edges[edge as usize].node as usize].hint
     }
 
+    /// A lock that would be taken at this place although it is not free: the write that takes it, and what is there.
+    fn taken(&self, place: Place, current: &[Option<WriteId>]) -> Option<(WriteId, WriteId)> {
+        let mut takers = self.takers_at(place).into_iter();
+        takers.find_map(|taker| {
+            let cell = self.book.writes[taker as usize].cell as usize;
+            let write = current[cell]?;
+            (self.book.writes[write as usize].value != self.book.cells[cell].initial).then_some((taker, write))
+        })
+    }
+
     fn can_read(&self, place: Place, current: &[Option<WriteId>], laid: &[bool]) -> bool {
         let Happening::Issue(edge) = self.happenings[place as usize] else { return true };
         let node = self.book.edges[edge as usize].node;
@@ -68,7 +78,7 @@ impl Ordered<'_, '_> {
 
     /// Writes at this place, each with the current one that it would replace although it is still to be read elsewhere.
     fn hindrances(&self, place: Place, current: &[Option<WriteId>], laid: &[bool]) -> Vec<(WriteId, WriteId)> {
-        let mut hindrances = vec![];
+        let mut hindrances: Vec<_> = self.taken(place, current).into_iter().collect();
         for write in self.writes_at(place) {
             let Some(replaced) = current[self.book.writes[write as usize].cell as usize] else { continue };
             let is_unread = self.seers[replaced as usize].iter().any(|&number| {

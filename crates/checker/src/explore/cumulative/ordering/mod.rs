@@ -6,6 +6,7 @@
 //! the order of the graph needs no explanation, as the graph has no cycles. When everything has a truth value, what has no order yet is laid down in
 //! any (`linearize.rs`).
 
+mod exclude;
 mod linearize;
 mod put;
 mod see;
@@ -20,8 +21,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 
-/// How often the clock is looked at, in checks.
-const LOOK_EVERY: u32 = 256;
+/// How often the clock is looked at: after so many literals. That is the best measure of how much is done that does not depend on a clock.
+const LOOK_EVERY: usize = 1 << 13;
 
 /// No place, no node, no edge.
 const NONE: u32 = u32::MAX;
@@ -65,7 +66,8 @@ pub(super) struct Ordered<'b, 'a> {
     pub(super) named: Vec<(WriteId, WriteId)>,
     /// Called now and then: whoever has a clock can look at it.
     look: &'b dyn Fn(),
-    n_checks: u32,
+    /// Literals since then.
+    n_unlooked: usize,
     /// A literal that is true, for explanations that need none.
     truth: Lit,
     precedence: Precedence,
@@ -96,13 +98,22 @@ pub(super) struct Ordered<'b, 'a> {
     in_force: Vec<bool>,
     /// For each cell and thread, the writes that are in their places, in order.
     written: Vec<Vec<(u32, Vec<WriteId>)>>,
-    /// Which literals of orders are true.
+    /// For each cell, whether it is known to be a lock.
+    locks: Vec<bool>,
+    /// Which literals of orders are true, and which say that something is given back.
     true_orders: FxHashSet<Lit>,
     /// The literal that says that all is over, if it is true; and those that put commits late.
     over: Option<Lit>,
     late: Vec<Meaning>,
     /// Orders of writes that follow and are not known to the core.
     implied: Vec<(WriteId, WriteId, Reasons)>,
+    /// Other literals that follow.
+    following: Vec<(Lit, Reasons)>,
+    /// The literal that says that lists are closed, if it is true, and whether the core was told what follows.
+    closed: Reasons,
+    told_closed: bool,
+    /// What the core has asked to explain since it last looked for something: in the end, why there is no solution.
+    pub(super) asked: Vec<Lit>,
     /// Why literals are true that the core was told of.
     why: FxHashMap<Lit, Reasons>,
     undo: Vec<Undo>,
@@ -139,6 +150,8 @@ enum Undo {
     TrueSource(u32),
     InForce(u32),
     Order(Lit),
+    Lock(u32),
+    Closed,
     Over,
     Late,
 }
@@ -155,7 +168,7 @@ impl<'b, 'a> Ordered<'b, 'a> {
             orders,
             named: vec![],
             look,
-            n_checks: 0,
+            n_unlooked: 0,
             truth,
             precedence: Precedence::new(n_threads + commit_chains.len()),
             commit_chains,
@@ -176,10 +189,15 @@ impl<'b, 'a> Ordered<'b, 'a> {
             last_seers: vec![vec![]; book.cells.len()],
             in_force: vec![false; book.sources.len()],
             written: vec![vec![]; book.cells.len()],
+            locks: vec![false; book.cells.len()],
             true_orders: FxHashSet::default(),
             over: None,
             late: vec![],
             implied: vec![],
+            following: vec![],
+            closed: Reasons::new(),
+            told_closed: false,
+            asked: vec![],
             why: FxHashMap::default(),
             undo: vec![],
             n_seen: 0,
@@ -255,12 +273,28 @@ impl<'b, 'a> Ordered<'b, 'a> {
                 let waiting: Vec<u32> = self.last_sources();
                 waiting.into_iter().try_for_each(|source| self.see(source))
             }
+            Meaning::Lock(cell) if self.lock(cell).is_some_and(|lock| lock.lit == lit) => {
+                self.undo.push(Undo::Lock(cell));
+                self.locks[cell as usize] = true;
+                self.exclude_all(cell)
+            }
+            Meaning::Closed => {
+                self.undo.push(Undo::Closed);
+                self.closed = smallvec![lit];
+                self.told_closed = false;
+                Ok(())
+            }
+            Meaning::GivenBack => {
+                self.undo.push(Undo::Order(lit));
+                self.true_orders.insert(lit);
+                Ok(())
+            }
             meaning @ (Meaning::Late(_) | Meaning::AfterFree(..)) => {
                 self.undo.push(Undo::Late);
                 self.late.push(meaning);
                 self.put_late(meaning)
             }
-            Meaning::Other | Meaning::More(_) => Ok(()),
+            Meaning::Other | Meaning::Goal | Meaning::More(_) | Meaning::Lock(_) => Ok(()),
         }
     }
 
@@ -292,8 +326,32 @@ impl<'b, 'a> Ordered<'b, 'a> {
         lit
     }
 
-    /// Tells the core which orders follow.
+    /// Tells the core that there is nothing in any list that it does not say.
+    fn tell_closed(&mut self, arguments: &mut TheoryArg<'_>) -> Outcome {
+        if self.closed.is_empty() || std::mem::replace(&mut self.told_closed, true) {
+            return Ok(());
+        }
+        let needs_nothing = &self.book.sections.needs_nothing;
+        let lists = self.book.lists.iter().enumerate().map(|(at, list)| {
+            let needs_nothing = needs_nothing.get(at) == Some(&true);
+            if needs_nothing { list.more } else { !list.more }
+        });
+        let nodes = self.book.nodes.iter().filter_map(|node| node.entry.as_ref()).map(|entry| !entry.more);
+        for lit in lists.chain(nodes) {
+            let value = arguments.value(lit.var());
+            if value != lbool::UNDEF && (value == lbool::TRUE) != lit.sign() {
+                return Err(smallvec![self.closed[0], !lit]);
+            }
+            arguments.propagate(lit);
+        }
+        Ok(())
+    }
+
+    /// Tells the core what follows.
     fn tell(&mut self, arguments: &mut TheoryArg<'_>) -> Outcome {
+        for (lit, why) in std::mem::take(&mut self.following) {
+            self.tell_one(lit, why, arguments)?;
+        }
         for (first, second, mut why) in std::mem::take(&mut self.implied) {
             let [from, to] = [first, second].map(|write| self.writes[write as usize]);
             if self.precedence.is_before(to, from) {
@@ -301,22 +359,29 @@ impl<'b, 'a> Ordered<'b, 'a> {
                 return Err(why);
             }
             let lit = self.order_literal(first, second, arguments);
-            let value = arguments.value(lit.var());
-            if value == lbool::UNDEF {
-                self.why.insert(lit, why);
-                arguments.propagate(lit);
-            } else if (value == lbool::TRUE) != lit.sign() {
-                // The opposite has just been told: nobody would notice later that both cannot be.
-                why.push(!lit);
-                return Err(why);
-            }
+            self.tell_one(lit, why, arguments)?;
+        }
+        Ok(())
+    }
+
+    fn tell_one(&mut self, lit: Lit, mut why: Reasons, arguments: &mut TheoryArg<'_>) -> Outcome {
+        let value = arguments.value(lit.var());
+        if value == lbool::UNDEF {
+            self.why.insert(lit, why);
+            arguments.propagate(lit);
+        } else if (value == lbool::TRUE) != lit.sign() {
+            // The opposite has been told: nobody would notice later that both cannot be.
+            why.push(!lit);
+            return Err(why);
         }
         Ok(())
     }
 
     fn check(&mut self, arguments: &mut TheoryArg<'_>) -> Outcome {
         self.implied.clear();
+        self.following.clear();
         self.note(arguments.model())?;
+        self.tell_closed(arguments)?;
         self.tell(arguments)
     }
 
@@ -358,6 +423,8 @@ impl<'b, 'a> Ordered<'b, 'a> {
             Undo::Order(lit) => {
                 self.true_orders.remove(&lit);
             }
+            Undo::Closed => self.closed.clear(),
+            Undo::Lock(cell) => self.locks[cell as usize] = false,
             Undo::Over => self.over = None,
             Undo::Late => drop(self.late.pop()),
         }
@@ -366,11 +433,13 @@ impl<'b, 'a> Ordered<'b, 'a> {
 
 impl Theory for Ordered<'_, '_> {
     fn partial_check(&mut self, arguments: &mut TheoryArg<'_>) {
+        self.asked.clear();
         if self.n_seen == arguments.model().len() && self.waiting.is_empty() {
             return;
         }
-        self.n_checks += 1;
-        if self.n_checks.is_multiple_of(LOOK_EVERY) {
+        self.n_unlooked += arguments.model().len() - self.n_seen;
+        if self.n_unlooked >= LOOK_EVERY {
+            self.n_unlooked = 0;
             (self.look)();
         }
         if let Err(reasons) = self.check(arguments) {
@@ -389,6 +458,7 @@ impl Theory for Ordered<'_, '_> {
     }
 
     fn create_level(&mut self) {
+        self.asked.clear();
         let precedence = self.precedence.mark();
         self.levels.create(Mark { precedence, undo: self.undo.len(), n_seen: self.n_seen });
     }
@@ -409,7 +479,8 @@ impl Theory for Ordered<'_, '_> {
     }
 
     fn explain_propagation(&mut self, lit: Lit) -> &[Lit] {
-        &self.why[&lit]
+        self.asked.push(lit);
+        self.why.get(&lit).unwrap_or(&self.closed)
     }
 }
 

@@ -90,10 +90,15 @@ impl Ordered<'_, '_> {
             }
         }
         edge.writes.iter().try_for_each(|&write| self.write_is_there(write))?;
+        self.exclude_at(issue, None)?;
+        for &write in &edge.writes {
+            self.exclude_at(self.writes[write as usize], None)?;
+            self.exclude_from(write)?;
+        }
         edge.key.child.map_or(Ok(()), |child| self.fork(by, child, issue))
     }
 
-    fn node_at(&self, place: Place) -> NodeId {
+    pub(super) fn node_at(&self, place: Place) -> NodeId {
         match self.happenings[place as usize] {
             Happening::Issue(edge) => self.book.edges[edge as usize].node,
             Happening::Commit(write) => self.book.edges[self.book.writes[write as usize].edge as usize].node,

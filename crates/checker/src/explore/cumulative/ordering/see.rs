@@ -297,6 +297,7 @@ impl Ordered<'_, '_> {
             for write in self.writes_at(place) {
                 self.come_to_know(write, chain, was, now)?;
             }
+            self.exclude_at(place, Some(chain))?;
         }
         Ok(())
     }
