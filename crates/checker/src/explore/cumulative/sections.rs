@@ -1,6 +1,6 @@
 //! Cells that are used as locks, whoever made them: a mutex, or a location that is taken by compare-and-swap and given back by a store.
 //!
-//! A cell is a lock if every write to it in the book *takes* it (reads the initial value and writes another), *gives it back* (writes the initial value, in a thread whose last such
+//! A cell is a lock if every write to it in the book *takes* it (reads the initial value and writes another, in a thread that cannot have it already), *gives it back* (writes the initial value, in a thread whose last such
 //! write has taken it, on every way to there), or *keeps* it as it is (reads another value and writes another). By induction over the order of the writes, the cell has
 //! another value than the initial one if and only if there is exactly one thread whose last write, but for those that keep it, has taken it. So
 //! *sections*, from taking to giving back, are apart: of two, one is over before the other begins. The ordering may conclude that at once (`ordering/exclude.rs`); it follows
@@ -183,7 +183,8 @@ impl Book<'_> {
         }
     }
 
-    /// How a cell is used. Nothing if it is given back by somebody who may not have it. Requires that nodes are in order.
+    /// How a cell is used. Nothing if it is given back by somebody who may not have it, or taken by somebody who may have it already: nobody
+    /// else would keep them from it. Requires that nodes are in order.
     fn usage(&self, cell: u32, kinds: &FxHashMap<WriteId, Kind>, nodes: &[NodeId]) -> Option<Usage> {
         let mut usage = Usage::default();
         usage.takers.extend(kinds.iter().filter(|kind| *kind.1 == Kind::Takes).map(|kind| (*kind.0, vec![])));
@@ -191,8 +192,12 @@ impl Book<'_> {
         for &node in nodes {
             let holding = self.holding(node, cell, kinds, &holdings);
             for &edge in &self.entry(node).edges {
-                let mut writes = self.edges[edge as usize].writes.iter();
-                if writes.any(|write| kinds.get(write) == Some(&Kind::GivesBack)) {
+                let does =
+                    |kind: Kind| self.edges[edge as usize].writes.iter().any(|write| kinds.get(write) == Some(&kind));
+                if does(Kind::Takes) && !holding.takers.is_empty() {
+                    return None;
+                }
+                if does(Kind::GivesBack) {
                     if holding.nobody || holding.takers.is_empty() {
                         return None;
                     }

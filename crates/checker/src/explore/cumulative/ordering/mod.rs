@@ -339,10 +339,12 @@ impl<'b, 'a> Ordered<'b, 'a> {
         let nodes = self.book.nodes.iter().filter_map(|node| node.entry.as_ref()).map(|entry| !entry.more);
         for lit in lists.chain(nodes) {
             let value = arguments.value(lit.var());
-            if value != lbool::UNDEF && (value == lbool::TRUE) != lit.sign() {
+            if value == lbool::TRUE && !lit.sign() {
                 return Err(smallvec![self.closed[0], !lit]);
             }
-            arguments.propagate(lit);
+            if value == lbool::UNDEF {
+                arguments.propagate(lit);
+            }
         }
         Ok(())
     }
