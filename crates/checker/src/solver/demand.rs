@@ -38,6 +38,10 @@ impl Solver<'_> {
         }
         for source in (0..chosen.len()).filter(|&source| !chosen[source]) {
             self.tell_source(source as u32);
+            // Nobody looks where nobody is.
+            let source = problem.sources[source];
+            let reader = &problem.nodes[problem.reads[source.read as usize].node as usize];
+            self.add(&[&[!source.lit], reader.active.as_slice()].concat());
         }
     }
 

@@ -21,7 +21,7 @@ pub use verify::verify;
 use batsat::{BasicSolver, SolverInterface, Theory, TheoryArg, lbool};
 use demand::{OpenChoice, Overlaps};
 pub(crate) use levels::Levels;
-use order::{Explanation, Order};
+use order::Order;
 pub(crate) use precedence::{Place, Precedence, Reasons};
 
 /// Answers questions about one problem.
@@ -71,7 +71,8 @@ impl<'p> Solver<'p> {
         core.add_clause_reuse(&mut vec![truth]);
         // The first variable is always true, and none of ours.
         let names = Names { ours: vec![u32::MAX], cores: vec![u32::MAX; problem.n_vars as usize] };
-        let theory = Ordering { order: Order::new(problem), names, levels: Levels::default(), truth };
+        let order = Order::new(problem);
+        let theory = Ordering { order, names, levels: Levels::default(), n_seen: 0, hopeless: false, truth };
         let mut solver =
             Solver { problem, core, theory, added: Vec::new(), open: Vec::new(), overlaps: Overlaps::default() };
         for clause in &problem.clauses {
@@ -183,42 +184,68 @@ struct Names {
 struct Ordering<'p> {
     order: Order<'p>,
     names: Names,
-    levels: Levels<()>,
+    /// For each level, how much of the trail had been seen, and what was known then.
+    levels: Levels<(usize, (usize, usize))>,
+    n_seen: usize,
+    /// It is known for good that there is no solution.
+    hopeless: bool,
     /// A literal that is true, for explanations that need none.
     truth: batsat::Lit,
 }
 
 impl Ordering<'_> {
-    fn conflict(&self, explanation: &Explanation) -> Vec<batsat::Lit> {
-        if explanation.is_empty() {
-            return vec![!self.truth];
-        }
-        let negated = explanation.iter().map(|&lit| {
+    fn note(&mut self, trail: &[batsat::Lit]) -> order::Outcome {
+        let names = &self.names;
+        let new = trail[self.n_seen..].iter().filter_map(|lit| {
+            let name = names.ours[lit.var().idx() as usize];
+            (name != u32::MAX).then_some(Lit((name << 1) | u32::from(!lit.sign())))
+        });
+        self.n_seen = trail.len();
+        self.order.note(new)
+    }
+
+    fn raise(&mut self, reasons: Reasons<Lit>, arguments: &mut TheoryArg<'_>) {
+        self.hopeless |= self.levels.len() == 0;
+        let negated = reasons.iter().map(|&lit| {
             let var = batsat::Var::unsafe_from_idx(self.names.cores[lit.var() as usize]);
             batsat::Lit::new(var, !lit.is_positive())
         });
-        negated.collect()
+        let mut clause: Vec<batsat::Lit> = negated.collect();
+        clause.sort_unstable();
+        clause.dedup();
+        if clause.is_empty() {
+            clause.push(!self.truth);
+        }
+        arguments.raise_conflict(&clause, false);
     }
 }
 
 impl Theory for Ordering<'_> {
+    fn partial_check(&mut self, arguments: &mut TheoryArg<'_>) {
+        if self.hopeless {
+            arguments.raise_conflict(&[!self.truth], false);
+        } else if self.n_seen < arguments.model().len()
+            && let Err(reasons) = self.note(arguments.model())
+        {
+            self.raise(reasons, arguments);
+        }
+    }
+
     fn final_check(&mut self, arguments: &mut TheoryArg<'_>) {
-        let names = &self.names;
-        let ours = arguments.model().iter().filter_map(|lit| {
-            let name = names.ours[lit.var().idx() as usize];
-            (name != u32::MAX).then_some(Lit((name << 1) | u32::from(!lit.sign())))
-        });
-        if let Err(explanation) = self.order.check(ours) {
-            arguments.raise_conflict(&self.conflict(&explanation), false);
+        if let Err(reasons) = self.order.settle() {
+            self.raise(reasons, arguments);
         }
     }
 
     fn create_level(&mut self) {
-        self.levels.create(());
+        self.levels.create((self.n_seen, self.order.here()));
     }
 
     fn pop_levels(&mut self, n: usize) {
-        self.levels.pop(n);
+        if let Some((n_seen, known)) = self.levels.pop(n) {
+            self.n_seen = n_seen;
+            self.order.forget(known);
+        }
     }
 
     fn n_levels(&self) -> usize {

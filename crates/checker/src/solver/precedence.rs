@@ -4,24 +4,23 @@
 //! index that is not known to be before it. So a new arc that closes a cycle is noticed at once, and explained by the reasons along it. A place that is put between others
 //! of its chain is before whoever is after those: clocks speak of indices, whether or not there is anything.
 
-use batsat::Lit;
 use smallvec::SmallVec;
 
 /// Something that has its place in the order, by the order in which they were added.
 pub(crate) type Place = u32;
 
 /// Literals that are true and from which something follows.
-pub(crate) type Reasons = SmallVec<[Lit; 4]>;
+pub(crate) type Reasons<L = batsat::Lit> = SmallVec<[L; 4]>;
 
 /// Places and what is known of their order.
-pub(crate) struct Precedence {
+pub(crate) struct Precedence<L = batsat::Lit> {
     /// The indices that are taken, and by what, in order.
     chains: Vec<Vec<(u32, Place)>>,
     places: Vec<Position>,
     clocks: Vec<u32>,
     /// Arcs from each place. Longer than the places: lists are kept for those to come.
     out: Vec<Vec<u32>>,
-    arcs: Vec<Arc>,
+    arcs: Vec<Arc<L>>,
     undo: Vec<Undo>,
     /// Clocks that have grown since somebody looked: the place, the chain, and what the clock was.
     pub(crate) grown: Vec<(Place, u32, u32)>,
@@ -34,10 +33,10 @@ struct Position {
     index: u32,
 }
 
-struct Arc {
+struct Arc<L> {
     from: Place,
     to: Place,
-    why: Reasons,
+    why: Reasons<L>,
 }
 
 enum Undo {
@@ -46,8 +45,8 @@ enum Undo {
     Clock { at: u32, was: u32 },
 }
 
-impl Precedence {
-    pub(crate) fn new(n_chains: usize) -> Precedence {
+impl<L: Copy> Precedence<L> {
+    pub(crate) fn new(n_chains: usize) -> Precedence<L> {
         Precedence {
             chains: vec![vec![]; n_chains],
             places: vec![],
@@ -58,6 +57,49 @@ impl Precedence {
             grown: vec![],
             work: vec![],
         }
+    }
+
+    /// Places that fill their chains, given by chain and index, with arcs that always hold. Requires that these make no cycle.
+    pub(crate) fn of(n_chains: usize, positions: &[(u32, u32)], arcs: &[(Place, Place)]) -> Precedence<L> {
+        let mut precedence = Precedence::new(n_chains);
+        precedence.places = positions.iter().map(|&(chain, index)| Position { chain, index }).collect();
+        precedence.clocks = vec![0; positions.len() * n_chains];
+        precedence.out = vec![vec![]; positions.len()];
+        for (place, &(chain, index)) in positions.iter().enumerate() {
+            precedence.chains[chain as usize].push((index, place as Place));
+        }
+        precedence.chains.iter_mut().for_each(|members| members.sort_unstable());
+        for &(from, to) in arcs {
+            precedence.out[from as usize].push(precedence.arcs.len() as u32);
+            precedence.arcs.push(Arc { from, to, why: Reasons::new() });
+        }
+        precedence.tell_time();
+        precedence
+    }
+
+    /// Sets all clocks, each place after those before it.
+    fn tell_time(&mut self) {
+        let mut n_open = vec![0; self.places.len()];
+        for place in 0..self.places.len() {
+            self.successors(place as Place).for_each(|next| n_open[next as usize] += 1);
+        }
+        let mut ready: Vec<Place> =
+            (0..self.places.len() as Place).filter(|&place| n_open[place as usize] == 0).collect();
+        let n_chains = self.chains.len();
+        while let Some(place) = ready.pop() {
+            let Position { chain, index } = self.places[place as usize];
+            self.clocks[place as usize * n_chains + chain as usize] = index + 1;
+            let successors: SmallVec<[Place; 4]> = self.successors(place).collect();
+            for next in successors {
+                self.pass_on(place, next);
+                n_open[next as usize] -= 1;
+                if n_open[next as usize] == 0 {
+                    ready.push(next);
+                }
+            }
+        }
+        self.undo.clear();
+        self.grown.clear();
     }
 
     /// A new place in a chain. Requires that the index is not taken.
@@ -85,7 +127,12 @@ impl Precedence {
 
     /// How many places of a chain have smaller indices.
     pub(crate) fn position(&self, chain: u32, index: u32) -> usize {
-        self.chains[chain as usize].partition_point(|member| member.0 < index)
+        let members = &self.chains[chain as usize];
+        // In a chain without gaps it is the index itself.
+        match members.get(index as usize) {
+            Some(member) if member.0 == index => index as usize,
+            _ => members.partition_point(|member| member.0 < index),
+        }
     }
 
     /// The indices and places of a chain, in order.
@@ -120,7 +167,7 @@ impl Precedence {
     }
 
     /// From now on one place is before another. If it cannot be: reasons why not.
-    pub(crate) fn arc(&mut self, from: Place, to: Place, why: Reasons) -> Result<(), Reasons> {
+    pub(crate) fn arc(&mut self, from: Place, to: Place, why: Reasons<L>) -> Result<(), Reasons<L>> {
         if self.is_before(to, from) {
             let mut reasons = why;
             self.explain(to, from, &mut reasons);
@@ -181,7 +228,7 @@ impl Precedence {
     }
 
     /// Adds the reasons along a way from one place to another. Requires that the first is before the second.
-    pub(crate) fn explain(&self, from: Place, to: Place, reasons: &mut Reasons) {
+    pub(crate) fn explain(&self, from: Place, to: Place, reasons: &mut Reasons<L>) {
         let goal = self.places[to as usize];
         let mut at = from;
         while self.places[at as usize].chain != goal.chain || self.places[at as usize].index > goal.index {

@@ -1,314 +1,265 @@
 //! The theory of ordering: is there a total order, for the literals that are true?
 //!
-//! *Saturation* adds the orders that follow. For a true source `(r, w)` and another active write `v` to the cell: if
-//! `v` is before `r`, it is before `w`; if `w` is before `v`, then `r` is before `v` (from-read). Reachability is kept as vector clocks over the chains (`clocks.rs`), so per
-//! source only one write of each chain has to be looked at: the latest before `r` and the earliest after `w`. A cycle is a conflict.
+//! It goes along with the core: what becomes true is [noted](Order::note), what the core takes back is [forgotten](Order::forget). Nodes are places of a [`Precedence`], whose
+//! clocks say at any time what is known to be before what; a cycle is a conflict as soon as it closes. *What follows* is added as orders of its own (`follow.rs` from what reads see,
+//! `exclude.rs` from sections), each time only for what a clock has come to know.
 //!
-//! What saturation leaves open is settled by *linearization* (`linearize.rs`): nodes are laid down one after the other, close to the execution that
+//! Invariant: whatever is before an active node by chains and unconditional edges is active too (clauses say so), and a conditional order counts once its first node is active. So
+//! every way that ends at an active node leads through active nodes only, and inactive ones need not be told apart.
+//!
+//! What is open when everything has a truth value is settled by *linearization* (`linearize.rs`): nodes are laid down one after the other, close to the execution that
 //! the problem came from, never a write while the value it replaces is still to be read. If that gets stuck at a write
 //! `v` and a read `r` of the current value `w`, both `r < v` and `v < w` are tried.
 //!
-//! Every derived order carries the literals it follows from, so a conflict is explained by a set of literals that cannot all
+//! Every order carries the literals it follows from, so a conflict is explained by a set of literals that cannot all
 //! be true. Tried orders are marked in the same sets and resolved away when both alternatives failed.
 
-mod clocks;
+mod exclude;
+mod follow;
 mod linearize;
+mod meanings;
 
-use super::problem::{Lit, Node, Problem, Read, Source, WriteId};
+use super::precedence::{Precedence, Reasons};
+use super::problem::{Lit, Node, Problem, WriteId};
+use exclude::Groups;
+use meanings::{Meaning, Meanings};
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 
-/// Literals that cannot all be true.
-pub(crate) type Explanation = Vec<Lit>;
+/// Literals that cannot all be true, if something is wrong.
+pub(crate) type Outcome = Result<(), Reasons<Lit>>;
 
-/// A reusable checker for one problem.
+/// What is known of the order of a problem's nodes.
 pub(crate) struct Order<'p> {
     problem: &'p Problem,
-    /// For each cell and chain, the writes there by place.
-    writes: Vec<Vec<Vec<WriteId>>>,
-    static_out: Vec<Vec<Node>>,
-    /// The source of each variable that is one; else `u32::MAX`.
-    source_of: Vec<u32>,
-    /// Conditional edges by variable.
+    precedence: Precedence<Lit>,
+    meanings: Meanings,
+    /// For each cell and each chain in which it is written, the writes there by place.
+    writes: Vec<Vec<(u32, Vec<WriteId>)>>,
+    writes_at: Vec<SmallVec<[WriteId; 2]>>,
+    groups: Groups,
+    /// Conditional orders by variable, and by their first node.
     conditional: FxHashMap<u32, Vec<(Node, Node)>>,
-    // What holds for the literals at hand.
-    true_literals: Vec<Lit>,
+    conditional_from: FxHashMap<Node, Vec<(Lit, Node)>>,
     is_true: Vec<bool>,
-    lengths: Vec<u32>,
-    sources: Vec<u32>,
-    edges: Vec<Edge>,
-    out: Vec<Vec<u32>>,
-    clocks: Vec<u32>,
-    topological: Vec<Node>,
-    in_degree: Vec<u32>,
+    noted: Vec<Lit>,
+    /// Sources that are true: by the node that reads, by cell, by what is seen (the initial value of cell `c` is at `n_writes + c`), and those of the last node.
+    at_node: Vec<SmallVec<[u32; 2]>>,
+    on_cell: Vec<Vec<u32>>,
+    seers: Vec<SmallVec<[u32; 2]>>,
+    last_sources: Vec<u32>,
     n_splits: u32,
-    /// How many edges there were when the clocks were made.
-    n_clocked: u32,
     /// The order found last.
     pub(crate) found: Vec<Node>,
 }
 
-struct Edge {
-    from: Node,
-    to: Node,
-    reasons: Explanation,
-}
-
-/// Marks of tried orders: literals that no problem has.
-fn mark(split: u32) -> Lit {
-    Lit(u32::MAX - split)
-}
-
 impl<'p> Order<'p> {
     pub(crate) fn new(problem: &'p Problem) -> Order<'p> {
-        let n_cells = problem.writes.iter().map(|write| write.cell + 1).max().unwrap_or(0) as usize;
-        let n_cells = n_cells.max(problem.reads.iter().map(|read| read.cell as usize + 1).max().unwrap_or(0));
-        let mut writes: Vec<Vec<Vec<WriteId>>> = vec![vec![]; n_cells];
-        for (id, write) in problem.writes.iter().enumerate() {
-            let chain = problem.nodes[write.node as usize].chain;
-            let chains = &mut writes[write.cell as usize];
-            let of_chain = |w: &WriteId| problem.nodes[problem.writes[*w as usize].node as usize].chain;
-            match chains.iter_mut().find(|ids| of_chain(&ids[0]) == chain) {
-                Some(ids) => ids.push(id as WriteId),
-                None => chains.push(vec![id as WriteId]),
-            }
-        }
-        for ids in writes.iter_mut().flatten() {
-            ids.sort_by_key(|&w| problem.nodes[problem.writes[w as usize].node as usize].index);
-        }
-        let mut static_out = vec![vec![]; problem.nodes.len()];
-        for &(from, to) in &problem.edges {
-            static_out[from as usize].push(to);
-        }
-        let mut source_of = vec![u32::MAX; problem.n_vars as usize];
-        for (at, source) in problem.sources.iter().enumerate() {
-            source_of[source.lit.var() as usize] = at as u32;
-        }
-        let mut conditional: FxHashMap<u32, Vec<(Node, Node)>> = FxHashMap::default();
-        for &(lit, from, to) in &problem.conditional {
-            conditional.entry(lit.var()).or_default().push((from, to));
-        }
-        let n = problem.nodes.len();
-        Order {
+        let mut order = Order {
             problem,
-            writes,
-            static_out,
-            source_of,
-            conditional,
-            true_literals: Vec::new(),
+            precedence: places(problem),
+            meanings: Meanings::new(problem),
+            writes: writes_by_chain(problem),
+            writes_at: vec![smallvec![]; problem.nodes.len()],
+            groups: Groups::new(problem),
+            conditional: FxHashMap::default(),
+            conditional_from: FxHashMap::default(),
             is_true: vec![false; problem.n_vars as usize * 2],
-            lengths: vec![0; problem.chains.len()],
-            sources: Vec::new(),
-            edges: Vec::new(),
-            out: vec![vec![]; n],
-            clocks: vec![0; n * problem.chains.len()],
-            topological: Vec::new(),
-            in_degree: vec![0; n],
+            noted: vec![],
+            at_node: vec![smallvec![]; problem.nodes.len()],
+            on_cell: vec![],
+            seers: vec![],
+            last_sources: vec![],
             n_splits: 0,
-            n_clocked: 0,
-            found: Vec::new(),
+            found: vec![],
+        };
+        order.on_cell = vec![vec![]; order.writes.len()];
+        order.seers = vec![smallvec![]; problem.writes.len() + order.writes.len()];
+        for (id, write) in problem.writes.iter().enumerate() {
+            order.writes_at[write.node as usize].push(id as WriteId);
         }
+        for &(lit, from, to) in &problem.conditional {
+            order.add_conditional(lit, from, to);
+        }
+        order
     }
 
-    /// From now on the literal implies that `from` is before `to`.
+    /// From now on the literal implies that `from` is before `to`. Requires that it is not true yet.
     pub(super) fn add_conditional(&mut self, lit: Lit, from: Node, to: Node) {
         self.conditional.entry(lit.var()).or_default().push((from, to));
+        self.conditional_from.entry(from).or_default().push((lit, to));
     }
 
-    /// Whether the true literals can hold together. If so, finds an order.
-    pub(crate) fn check(&mut self, true_literals: impl Iterator<Item = Lit>) -> Result<(), Explanation> {
-        self.load(true_literals);
-        let result = self.search();
-        for edge in self.edges.drain(..) {
-            self.out[edge.from as usize].clear();
+    /// Takes note of literals that have become true. An error is for good until some of them are forgotten.
+    pub(crate) fn note(&mut self, literals: impl Iterator<Item = Lit>) -> Outcome {
+        let first = self.noted.len();
+        for lit in literals {
+            self.noted.push(lit);
+            self.mark(lit, true);
         }
-        result
+        for at in first..self.noted.len() {
+            self.bring_about(self.noted[at])?;
+        }
+        for at in first..self.noted.len() {
+            self.derive(self.noted[at])?;
+        }
+        self.saturate()
     }
 
-    fn load(&mut self, true_literals: impl Iterator<Item = Lit>) {
-        for lit in self.true_literals.drain(..) {
-            self.is_true[lit.0 as usize] = false;
-        }
-        self.true_literals.extend(true_literals);
-        self.sources.clear();
-        self.n_splits = 0;
-        for at in 0..self.true_literals.len() {
-            let lit = self.true_literals[at];
-            if lit.0 as usize >= self.is_true.len() {
-                self.is_true.resize(lit.0 as usize + 1, false);
-            }
-            self.is_true[lit.0 as usize] = true;
-        }
-        for (chain, members) in self.problem.chains.iter().enumerate() {
-            self.lengths[chain] = members.iter().take_while(|&&node| self.is_active(node)).count() as u32;
-        }
-        for at in 0..self.true_literals.len() {
-            let lit = self.true_literals[at];
-            if !lit.is_positive() {
-                continue;
-            }
-            if let Some(&source) = self.source_of.get(lit.var() as usize).filter(|&&source| source != u32::MAX) {
-                self.load_source(source);
-            }
-            for edge in 0..self.conditional.get(&lit.var()).map_or(0, Vec::len) {
-                let (from, to) = self.conditional[&lit.var()][edge];
-                self.add_edge(from, to, vec![lit]);
-            }
-        }
-        if let Some(last) = self.problem.last.filter(|&last| self.is_active(last)) {
-            for chain in 0..self.lengths.len() {
-                if self.lengths[chain] > 0 {
-                    let node = self.problem.chains[chain][self.lengths[chain] as usize - 1];
-                    self.add_edge(node, last, vec![]);
-                }
-            }
-        }
+    /// Where to go back to.
+    pub(crate) fn here(&self) -> (usize, usize) {
+        (self.noted.len(), self.precedence.mark())
     }
 
-    fn load_source(&mut self, at: u32) {
-        let source = self.problem.sources[at as usize];
-        if !self.takes_part(self.problem.reads[source.read as usize].node) {
+    /// Forgets what was noted since.
+    pub(crate) fn forget(&mut self, since: (usize, usize)) {
+        while self.noted.len() > since.0 {
+            let lit = self.noted.pop().expect("there is more");
+            self.mark(lit, false);
+        }
+        self.precedence.go_back(since.1);
+    }
+
+    /// Lists what is true.
+    fn mark(&mut self, lit: Lit, is_true: bool) {
+        let code = lit.0 as usize;
+        if code >= self.is_true.len() {
+            self.is_true.resize(code + 2, false);
+        }
+        self.is_true[code] = is_true;
+        if !lit.is_positive() {
             return;
         }
-        self.sources.push(at);
-        if let Some((own, seen)) = self.problem.after_own(&source) {
-            self.add_edge(own, seen, vec![source.lit]);
-        }
-        let (Some(write), false) = (source.write, source.own) else { return };
-        let from = self.problem.writes[write as usize].node;
-        let to = self.problem.reads[source.read as usize].node;
-        self.add_edge(from, to, vec![source.lit]);
-    }
-
-    fn is_active(&self, node: Node) -> bool {
-        self.problem.nodes[node as usize].active.iter().any(|lit| self.is_true[lit.0 as usize])
-    }
-
-    /// Whether the node takes part: active, and so is everything before it in its chain.
-    fn takes_part(&self, node: Node) -> bool {
-        let info = &self.problem.nodes[node as usize];
-        match self.lengths.get(info.chain as usize) {
-            Some(&length) => info.index < length,
-            None => self.is_active(node),
-        }
-    }
-
-    fn add_edge(&mut self, from: Node, to: Node, reasons: Explanation) {
-        self.out[from as usize].push(self.edges.len() as u32);
-        self.edges.push(Edge { from, to, reasons });
-    }
-
-    fn search(&mut self) -> Result<(), Explanation> {
-        self.saturate()?;
-        let Err(stuck) = self.linearize() else { return Ok(()) };
-        let source = self.problem.sources[stuck.source as usize];
-        let read = self.problem.reads[source.read as usize].node;
-        let seen = source.write.map(|write| self.problem.writes[write as usize].node);
-        let write = self.problem.writes[stuck.write as usize];
-        let because = [source.lit, write.active];
-        self.n_splits += 1;
-        let marked = mark(self.n_splits);
-        let alternatives = [Some((read, write.node)), seen.map(|seen| (write.node, seen))];
-        let mut explanation = because.to_vec();
-        for (from, to) in alternatives.into_iter().flatten() {
-            let n_edges = self.edges.len();
-            self.add_edge(from, to, vec![marked]);
-            let Err(why) = self.search() else { return Ok(()) };
-            self.retract(n_edges);
-            if !why.contains(&marked) {
-                return Err(why);
+        for at in self.meanings.of(lit) {
+            if let Meaning::Source(source) = self.meanings[at] {
+                self.list_source(source, is_true);
             }
-            explanation.extend(why.into_iter().filter(|&lit| lit != marked));
         }
-        tidy(&mut explanation);
-        Err(explanation)
     }
 
-    fn retract(&mut self, n_edges: usize) {
-        for edge in self.edges.drain(n_edges..).rev() {
-            self.out[edge.from as usize].pop();
+    fn list_source(&mut self, at: u32, is_true: bool) {
+        let source = self.problem.sources[at as usize];
+        let read = self.problem.reads[source.read as usize];
+        if Some(read.node) == self.problem.last {
+            match is_true {
+                true => self.last_sources.push(at),
+                false => self.last_sources.truncate(self.last_sources.len() - 1),
+            }
+            return;
         }
+        let seen = self.seen(source.write, read.cell);
+        let on_cell = &mut self.on_cell[read.cell as usize];
+        let few = [&mut self.at_node[read.node as usize], &mut self.seers[seen]];
+        if is_true {
+            on_cell.push(at);
+            few.into_iter().for_each(|list| list.push(at));
+        } else {
+            on_cell.pop();
+            few.into_iter().for_each(|list| list.truncate(list.len() - 1));
+        }
+    }
+
+    /// The number of what is seen among [`Order::seers`].
+    fn seen(&self, write: Option<WriteId>, cell: u32) -> usize {
+        write.map_or(self.problem.writes.len() + cell as usize, |write| write as usize)
+    }
+
+    /// Adds the orders that a literal says.
+    fn bring_about(&mut self, lit: Lit) -> Outcome {
+        if !lit.is_positive() {
+            return Ok(());
+        }
+        for at in self.meanings.of(lit) {
+            match self.meanings[at] {
+                Meaning::Source(source) => self.see(source)?,
+                Meaning::Active(node) => {
+                    for at in 0..self.conditional_from.get(&node).map_or(0, Vec::len) {
+                        let (condition, to) = self.conditional_from[&node][at];
+                        if self.holds(condition) {
+                            self.precedence.arc(node, to, smallvec![condition, lit])?;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        for at in 0..self.conditional.get(&lit.var()).map_or(0, Vec::len) {
+            let (from, to) = self.conditional[&lit.var()][at];
+            if let Some(active) = self.is_active(from) {
+                self.precedence.arc(from, to, smallvec![lit, active])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What follows from a literal and what is known.
+    fn derive(&mut self, lit: Lit) -> Outcome {
+        for at in self.meanings.of(lit) {
+            match self.meanings[at] {
+                Meaning::Source(source) if lit.is_positive() => self.follow_source(source)?,
+                Meaning::Write(write) if lit.is_positive() => self.follow_write(write)?,
+                Meaning::Taken(section) if lit.is_positive() => self.exclude(section)?,
+                Meaning::Ends(section) if !lit.is_positive() => self.exclude(section)?,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Adds every order that follows, until nothing new follows.
-    fn saturate(&mut self) -> Result<(), Explanation> {
-        loop {
-            self.compute_clocks()?;
-            let before = self.edges.len();
-            for at in 0..self.sources.len() {
-                self.derive(self.sources[at]);
-            }
-            if self.edges.len() == before {
-                return Ok(());
-            }
+    fn saturate(&mut self) -> Outcome {
+        while let Some((node, chain, was)) = self.precedence.grown.pop() {
+            let now = self.precedence.clock(node, chain);
+            self.look_back(node, chain, was, now)?;
+            self.exclude_earlier(node, chain, was, now)?;
         }
+        Ok(())
     }
 
-    /// The orders that follow from one source and the clocks.
-    fn derive(&mut self, at: u32) {
-        let source = self.problem.sources[at as usize];
-        let read = self.problem.reads[source.read as usize];
-        let seen = source.write.map(|write| self.problem.writes[write as usize].node);
-        for chain in 0..self.writes[read.cell as usize].len() {
-            if let Some(seen) = seen {
-                self.derive_before(&source, seen, chain);
-            }
-            self.derive_after(&source, seen, chain);
-        }
+    fn holds(&self, lit: Lit) -> bool {
+        self.is_true.get(lit.0 as usize) == Some(&true)
     }
 
-    /// The latest write of a chain that is before the read is before what is seen.
-    fn derive_before(&mut self, source: &Source, seen: Node, chain: usize) {
-        let Read { cell, node: read, .. } = self.problem.reads[source.read as usize];
-        let ids = self.writes_in(cell, chain);
-        let before = |&w: &WriteId| {
-            let node = self.problem.writes[w as usize].node;
-            node != read && self.is_before(node, read)
-        };
-        let latest = ids[..ids.partition_point(before)].iter().rev().copied();
-        let Some(other) = latest.filter(|&w| self.happens(w)).find(|&w| Some(w) != source.write) else { return };
-        let write = self.problem.writes[other as usize];
-        if write.node == seen || self.is_before(write.node, seen) {
-            return;
-        }
-        let mut reasons = self.explain_path(write.node, read);
-        reasons.extend([source.lit, write.active]);
-        tidy(&mut reasons);
-        self.add_edge(write.node, seen, reasons);
+    /// A true literal that makes the node active.
+    fn is_active(&self, node: Node) -> Option<Lit> {
+        self.problem.nodes[node as usize].active.iter().copied().find(|&lit| self.holds(lit))
     }
 
-    /// The read is before the earliest write of a chain that is after what is seen.
-    fn derive_after(&mut self, source: &Source, seen: Option<Node>, chain: usize) {
-        let Read { cell, node: read, .. } = self.problem.reads[source.read as usize];
-        let ids = self.writes_in(cell, chain);
-        let not_after = |&w: &WriteId| match seen {
-            Some(seen) => !self.is_before(seen, self.problem.writes[w as usize].node),
-            None => false,
-        };
-        let earliest = ids[ids.partition_point(not_after)..].iter().copied();
-        let differs = |w: &WriteId| Some(*w) != source.write && self.problem.writes[*w as usize].node != read;
-        let Some(other) = earliest.filter(|&w| self.happens(w)).find(differs) else { return };
-        let write = self.problem.writes[other as usize];
-        if self.is_before(read, write.node) {
-            return;
-        }
-        let mut reasons = seen.map_or_else(Vec::new, |seen| self.explain_path(seen, write.node));
-        reasons.extend([source.lit, write.active]);
-        tidy(&mut reasons);
-        self.add_edge(read, write.node, reasons);
+    /// Whether one node is known to be before another, or is it.
+    fn is_before(&self, first: Node, second: Node) -> bool {
+        self.precedence.is_before(first, second)
     }
 
-    /// The writes to a cell in one chain at nodes that take part, by place.
-    fn writes_in(&self, cell: u32, chain: usize) -> &[WriteId] {
-        let ids = &self.writes[cell as usize][chain];
-        &ids[..ids.partition_point(|&w| self.takes_part(self.problem.writes[w as usize].node))]
+    fn index(&self, write: WriteId) -> u32 {
+        self.problem.nodes[self.problem.writes[write as usize].node as usize].index
     }
 
     fn happens(&self, write: WriteId) -> bool {
-        self.is_true[self.problem.writes[write as usize].active.0 as usize]
+        self.holds(self.problem.writes[write as usize].active)
     }
 }
 
-fn tidy(explanation: &mut Explanation) {
-    explanation.sort_unstable();
-    explanation.dedup();
+/// Every node in its place. The last one has a chain of its own.
+fn places(problem: &Problem) -> Precedence<Lit> {
+    let n_chains = problem.chains.len() as u32;
+    let position = |node: &super::NodeInfo| (node.chain.min(n_chains), node.index);
+    let positions: Vec<(u32, u32)> = problem.nodes.iter().map(position).collect();
+    Precedence::of(problem.chains.len() + usize::from(problem.last.is_some()), &positions, &problem.edges)
+}
+
+fn writes_by_chain(problem: &Problem) -> Vec<Vec<(u32, Vec<WriteId>)>> {
+    let cells = problem.writes.iter().map(|write| write.cell).chain(problem.reads.iter().map(|read| read.cell));
+    let mut writes: Vec<Vec<(u32, Vec<WriteId>)>> = vec![vec![]; cells.max().map_or(0, |cell| cell as usize + 1)];
+    for (id, write) in problem.writes.iter().enumerate() {
+        let chain = problem.nodes[write.node as usize].chain;
+        let of_cell = &mut writes[write.cell as usize];
+        match of_cell.iter_mut().find(|of| of.0 == chain) {
+            Some(of) => of.1.push(id as WriteId),
+            None => of_cell.push((chain, vec![id as WriteId])),
+        }
+    }
+    for (_, ids) in writes.iter_mut().flatten() {
+        ids.sort_by_key(|&id| problem.nodes[problem.writes[id as usize].node as usize].index);
+    }
+    writes
 }
