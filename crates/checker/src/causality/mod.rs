@@ -7,11 +7,12 @@
 //! variables work, and every read returns its value from *some* write of that value. That is exactly what the [`Problem`] made here asks, so its
 //! solutions are the possible configurations, neither more nor fewer.
 //!
-//! Files: `order.rs` the memory models, `events.rs` one event at a time, `reads.rs` what reads can see, `locks.rs`, `condvars.rs`, `goals.rs` what
+//! Files: `order.rs` the memory models, `events.rs` one event at a time, `reads.rs` what reads can see, `forced.rs` what they cannot see in any case, `locks.rs`, `condvars.rs`, `goals.rs` what
 //! can be asked, `partings.rs` which configurations are known, `prediction.rs` from a solution to a schedule.
 
 mod condvars;
 mod events;
+mod forced;
 mod goals;
 mod locks;
 mod order;

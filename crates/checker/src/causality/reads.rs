@@ -1,5 +1,6 @@
 //! What reads can see: sources, awaits, and blocks that have been freed.
 
+use super::forced::Forced;
 use super::{Causality, Given, Rest, WriteInfo};
 use crate::execution::{MemoryModel, Operation};
 use crate::program::{Loc, Ordering};
@@ -16,14 +17,15 @@ impl Causality {
         for (id, write) in self.problem.writes.iter().enumerate() {
             visible.entry(self.cells[write.cell as usize]).or_default().push(id as WriteId);
         }
+        let forced = Forced::new(self);
         for thread in 0..self.threads.len() {
             let mut own: BTreeMap<Loc, WriteId> = BTreeMap::new();
             for event in self.threads[thread].events.clone() {
                 let seen = self.reads_of(event).inspect(|&loc| {
-                    let values = self.visible_values(&visible, event, loc, own.get(&loc));
+                    let values = self.visible_values(&visible, &forced, event, loc, own.get(&loc));
                     self.add_read(event, loc, own.get(&loc).copied(), &values, given);
                 });
-                self.add_await(event, seen, &visible, &own);
+                self.add_await(event, seen, &visible, &forced, &own);
                 if let Some(write) = self.events[event].write {
                     own.insert(self.cells[self.problem.writes[write as usize].cell as usize], write);
                 }
@@ -32,7 +34,7 @@ impl Causality {
     }
 
     /// The location that the event reads, if reading is what it does.
-    fn reads_of(&self, event: usize) -> Option<Loc> {
+    pub(super) fn reads_of(&self, event: usize) -> Option<Loc> {
         let event = &self.events[event];
         let reads = matches!(event.operation, Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. });
         event.operation.loc().filter(|_| reads)
@@ -42,19 +44,26 @@ impl Causality {
     fn visible_values(
         &self,
         visible: &Visible,
+        forced: &Forced,
         event: usize,
         loc: Loc,
         own: Option<&WriteId>,
     ) -> Vec<(Option<WriteId>, i64)> {
         let thread = self.events[event].thread;
+        let horizon = forced.horizon(self, event, self.cell(loc), own.copied());
         let writes = visible.get(&loc).into_iter().flatten().copied();
-        let of_others = writes.filter(|&w| self.events[self.writes[w as usize].event].thread != thread);
-        let mut values: Vec<_> =
-            of_others.chain(own.copied()).map(|w| (Some(w), self.writes[w as usize].value)).collect();
-        if own.is_none() {
+        let of_others = writes.filter(|&write| self.thread_of(write) != thread);
+        let seen = of_others.chain(own.copied()).filter(|&write| forced.can_see(self, &horizon, Some(write)));
+        let mut values: Vec<_> = seen.map(|write| (Some(write), self.writes[write as usize].value)).collect();
+        if own.is_none() && forced.can_see(self, &horizon, None) {
             values.push((None, self.initial_value(loc)));
         }
         values
+    }
+
+    /// The thread that a write is of.
+    pub(super) fn thread_of(&self, write: WriteId) -> usize {
+        self.events[self.writes[write as usize].event].thread
     }
 
     fn initial_value(&self, loc: Loc) -> i64 {
@@ -121,14 +130,21 @@ impl Causality {
     }
 
     /// A spinning thread goes on only when one of the cells that it looks at shows another value.
-    fn add_await(&mut self, event: usize, seen: Option<Loc>, visible: &Visible, own: &BTreeMap<Loc, WriteId>) {
+    fn add_await(
+        &mut self,
+        event: usize,
+        seen: Option<Loc>,
+        visible: &Visible,
+        forced: &Forced,
+        own: &BTreeMap<Loc, WriteId>,
+    ) {
         let awaiting = self.events[event].awaiting.clone();
         if awaiting.is_empty() {
             return;
         }
         let mut changed = Vec::new();
         for &(loc, value) in awaiting.iter().filter(|&&(loc, _)| Some(loc) != seen) {
-            let values = self.visible_values(visible, event, loc, own.get(&loc));
+            let values = self.visible_values(visible, forced, event, loc, own.get(&loc));
             let different: Vec<_> = values.into_iter().filter(|seen| seen.1 != value).collect();
             changed.extend(self.look(self.events[event].issue, loc, own.get(&loc).copied(), &different));
         }
