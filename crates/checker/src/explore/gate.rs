@@ -84,27 +84,14 @@ fn run_of(order: &Order, thread: ThreadKey, cell: Object, after: &Row) -> u32 {
     let among = order.chain(cell).filter(|touch| rows::has(after, touch.0) && !matches!(touch.1, Mode::Own(_)));
     let own = among.take_while(|touch| order.events[touch.0].thread == thread);
     let arrived = own.filter(|touch| touch.1 == Mode::Write).count();
-    let is_underway = |&at: &usize| {
-        let event = &order.events[at];
-        event.thread == thread
-            && event.stored.is_some_and(|stored| stored.1 == cell)
-            && rows::has(after, at)
-            && !order.arrived(at, after)
-    };
-    let underway = if order.has_stores() { (0..order.len()).filter(is_underway).count() } else { 0 };
+    let underway = order.issues(thread, cell).filter(|&at| rows::has(after, at) && !order.arrived(at, after)).count();
     (arrived + underway) as u32
 }
 
 /// What a thread sees in a cell after these events.
 pub(super) fn view(order: &Order, thread: ThreadKey, loc: Loc, cell: Object, after: &Row) -> i64 {
-    let own = |at: &usize| {
-        let event = &order.events[*at];
-        event.thread == thread && event.stored.is_some_and(|stored| stored.1 == cell) && rows::has(after, *at)
-    };
-    if order.has_stores()
-        && let Some(issue) = (0..order.len()).rev().find(own)
-        && !order.arrived(issue, after)
-    {
+    let newest = order.issues(thread, cell).find(|&at| rows::has(after, at));
+    if let Some(issue) = newest.filter(|&issue| !order.arrived(issue, after)) {
         return order.events[issue].value;
     }
     let mut writes = order.chain(cell).filter(|&(at, mode)| mode == Mode::Write && rows::has(after, at));

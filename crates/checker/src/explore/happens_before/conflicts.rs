@@ -1,6 +1,7 @@
 //! Which events of an order conflict with a step, and which of those could have come after it.
 
 use super::{NONE, Order, Taken};
+use crate::execution::ThreadKey;
 use crate::explore::footprint::{Footprint, Mode, Object};
 use crate::explore::rows::{self, Row};
 use smallvec::SmallVec;
@@ -49,9 +50,13 @@ impl Order {
             .map(|forwarded| forwarded.0)
     }
 
-    /// Whether any store was put into a buffer.
-    pub(in crate::explore) fn has_stores(&self) -> bool {
-        self.stores > 0
+    /// Events that put a store of a thread to a cell into its buffer, last first.
+    pub(in crate::explore) fn issues(&self, thread: ThreadKey, cell: Object) -> impl Iterator<Item = usize> + '_ {
+        let issues = self.issues.iter().rev().map(|&at| at as usize);
+        issues.filter(move |&at| {
+            let event = &self.events[at];
+            event.thread == thread && event.stored.is_some_and(|stored| stored.1 == cell)
+        })
     }
 
     /// Whether the event is a store's arrival.
@@ -61,8 +66,8 @@ impl Order {
 
     /// Whether the store that was issued there has arrived by one of these events.
     pub(in crate::explore) fn arrived(&self, issue: usize, among: &Row) -> bool {
-        let arrival = self.events.iter().position(|event| event.issue as usize == issue);
-        arrival.is_some_and(|arrival| rows::has(among, arrival))
+        let arrival = self.events[issue].arrival;
+        arrival != NONE && rows::has(among, arrival as usize)
     }
 
     pub(super) fn add_races(&mut self, past: &Row, predecessors: &[u32]) {

@@ -37,6 +37,8 @@ pub(super) struct Event {
     /// For a store's arrival, its issue, and its place among those that wait.
     issue: u32,
     place: u32,
+    /// For a store's issue, its arrival.
+    arrival: u32,
     /// Later stores of the thread arrive after all earlier ones.
     barrier: bool,
     /// 1 if it takes a lock, -1 if it gives it back.
@@ -116,7 +118,8 @@ pub(super) struct Order {
     pub(super) notified: Vec<(u32, ThreadKey)>,
     forks: Vec<(u32, ThreadKey)>,
     barriers: u32,
-    stores: u32,
+    /// Events that put a store into a buffer.
+    issues: Vec<u32>,
     pub(super) initial: Vec<i64>,
 }
 
@@ -136,7 +139,7 @@ impl Order {
             notified: Vec::new(),
             forks: Vec::new(),
             barriers: 0,
-            stores: 0,
+            issues: Vec::new(),
             initial,
         }
     }
@@ -334,9 +337,10 @@ impl Order {
         };
         if issue != NONE {
             self.waiting.remove(place);
+            self.events[issue as usize].arrival = at;
         }
         if taken.stored.is_some() {
-            self.stores += 1;
+            self.issues.push(at);
             self.waiting.push((taken.thread, at));
         }
         for access in &taken.footprint.accesses {
@@ -363,6 +367,7 @@ impl Order {
             stored: taken.stored,
             issue,
             place: place as u32,
+            arrival: NONE,
             barrier: taken.barrier,
             holds: taken.holds,
             outcome: taken.outcome,
@@ -387,11 +392,12 @@ impl Order {
             self.heads[access.object as usize] = previous;
         }
         if event.stored.is_some() {
-            self.stores -= 1;
+            self.issues.pop();
             self.waiting.pop();
         }
         if event.issue != NONE {
             self.waiting.insert(event.place as usize, (event.thread, event.issue));
+            self.events[event.issue as usize].arrival = NONE;
         }
         let is_of_event = |item: Option<u32>| item == Some(at as u32);
         while is_of_event(self.forwarded.last().map(|forwarded| forwarded.0)) {
