@@ -8,7 +8,7 @@ use crate::trace::{FAILED, Run, RunEvent};
 
 impl Causality {
     /// Every cell that somebody accesses or looks at.
-    pub(super) fn add_cells(&mut self, run: &Run, initial: &dyn Fn(Loc) -> i64) {
+    pub(super) fn add_cells<T>(&mut self, run: &Run<T>, initial: &dyn Fn(Loc) -> i64) {
         let events = run.threads.iter().flat_map(|thread| thread.events.iter().chain(&thread.pending));
         for loc in
             events.flat_map(|event| event.operation.loc().into_iter().chain(event.awaiting.iter().map(|it| it.0)))
@@ -22,7 +22,7 @@ impl Causality {
         }
     }
 
-    pub(super) fn add_events(&mut self, run: &Run) {
+    pub(super) fn add_events<T>(&mut self, run: &Run<T>) {
         for (index, thread) in run.threads.iter().enumerate() {
             let chain = self.problem.chain();
             let mut commits = Commits::new(self.memory);
@@ -43,7 +43,7 @@ impl Causality {
         }
     }
 
-    fn add_event(&mut self, thread: usize, chain: u32, commits: &mut Commits, event: &RunEvent, performed: bool) {
+    fn add_event<T>(&mut self, thread: usize, chain: u32, commits: &mut Commits, event: &RunEvent<T>, performed: bool) {
         let same = performed.then(|| self.problem.var());
         let issue = self.problem.node(chain, same.into_iter().collect(), event.at);
         let at = self.events.len();

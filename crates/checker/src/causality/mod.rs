@@ -122,7 +122,7 @@ struct WriteInfo {
 
 impl Causality {
     /// The constraints that follow from a run.
-    pub fn of(run: &Run, given: &Given<'_>) -> Causality {
+    pub fn of<T>(run: &Run<T>, given: &Given<'_>) -> Causality {
         let mut causality = Causality {
             memory: given.memory,
             problem: Problem::default(),

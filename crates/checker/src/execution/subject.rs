@@ -56,6 +56,11 @@ pub trait Subject {
     /// again.
     fn copy(&self, thread: &Self::Thread) -> Option<Self::Thread>;
 
+    /// Whether the thread could fail right after its operation, whatever the result. "No" is certain.
+    fn may_fail_after(&self, _: &Self::Thread) -> bool {
+        true
+    }
+
     /// Hands over the cells that a thread has made since it was last asked, with their first values. Nobody else can know them yet.
     fn take_new_cells(&self, _: &mut Self::Thread, _: &mut dyn FnMut(Loc, i64)) {}
 

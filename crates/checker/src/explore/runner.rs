@@ -2,7 +2,8 @@
 
 use super::judge::Judge;
 use crate::causality::{Predicted, PredictedStep, Prediction};
-use crate::execution::{Interpreter, IrThread, Machine, Operation, State, Status, Stuck, Subject, ThreadId, ThreadKey};
+use crate::execution::{Describe, Interpreter, Machine, Operation, State, Status, Stuck, ThreadId, ThreadKey};
+use crate::program::Loc;
 use crate::report::FinalState;
 use crate::schedule::{Action, Step};
 use crate::trace::{Run, RunEvent, RunThread};
@@ -13,23 +14,22 @@ const FIRST_TURN: u32 = 18;
 const TURN: u32 = 11;
 
 /// An execution under way.
-pub(super) struct Runner<'a, 'j> {
-    subject: &'a Interpreter<'a>,
-    machine: &'j Machine<'a, Interpreter<'a>>,
-    judge: &'j mut Judge<'a>,
-    pub(super) state: State<IrThread>,
-    threads: Vec<RunThread>,
+pub(super) struct Runner<'a, 'j, S: Describe = Interpreter<'a>> {
+    subject: &'a S,
+    machine: &'j Machine<'a, S>,
+    judge: &'j mut Judge<'a, S>,
+    pub(super) state: State<S::Thread>,
+    threads: Vec<RunThread<S::Thread>>,
     pub(super) steps: Vec<Step>,
+    created: Vec<(Loc, i64)>,
 }
 
-impl<'a, 'j> Runner<'a, 'j> {
-    pub(super) fn new(
-        subject: &'a Interpreter<'a>,
-        machine: &'j Machine<'a, Interpreter<'a>>,
-        judge: &'j mut Judge<'a>,
-    ) -> Self {
+impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
+    pub(super) fn new(subject: &'a S, machine: &'j Machine<'a, S>, judge: &'j mut Judge<'a, S>) -> Self {
         let state = machine.start();
-        let mut runner = Runner { subject, machine, judge, state, threads: Vec::new(), steps: Vec::new() };
+        let cells = state.shared.cells().iter().enumerate();
+        let created = cells.map(|(index, &value)| (Loc::global(index), value)).collect();
+        let mut runner = Runner { subject, machine, judge, state, threads: Vec::new(), steps: Vec::new(), created };
         runner.note_threads();
         runner
     }
@@ -155,11 +155,14 @@ impl<'a, 'j> Runner<'a, 'j> {
     /// Takes a step and notes it. Gives what the thread's history says of it.
     fn take(&mut self, step: Step) -> Option<i64> {
         let index = step.thread.index();
-        let before = self.state.threads[index].clone();
+        let local = &self.state.threads[index].local;
+        let (before, span) = (self.subject.copy(local), self.subject.span(local));
+        let awaiting = self.subject.awaiting(local).to_vec();
         let performed = self.machine.apply(&mut self.state, step);
         self.steps.push(step);
+        self.created.extend_from_slice(&performed.created);
         if let Some(failure) = &performed.failure {
-            self.judge.failed(&before, self.subject.span(&before.local), step, failure, || self.steps.clone());
+            self.judge.failed(&self.state.threads[index], span, step, failure, || self.steps.clone());
         }
         self.note_threads();
         let result = performed.history_entry();
@@ -169,18 +172,18 @@ impl<'a, 'j> Runner<'a, 'j> {
             result,
             written: performed.written,
             buffered: performed.buffered,
-            awaiting: self.subject.awaiting(&before.local).to_vec(),
+            awaiting,
             failure: performed.failure,
-            span: self.subject.span(&before.local),
+            span,
             at: self.steps.len() as u32,
-            before: before.local,
+            before,
         });
         Some(result)
     }
 
     /// The values that are left. Requires that every thread has ended.
     pub(super) fn final_state(&self) -> FinalState {
-        FinalState::of(self.subject, &self.state)
+        self.subject.final_state(&self.state)
     }
 
     /// Reports what is wrong where the execution has come to.
@@ -188,8 +191,10 @@ impl<'a, 'j> Runner<'a, 'j> {
         let steps = &self.steps;
         match end {
             Stuck::Finished => {
-                let final_state = FinalState::of(self.subject, &self.state);
-                self.judge.finished(&final_state, || steps.clone());
+                if let Some(failure) = self.subject.left_behind(&self.state) {
+                    self.judge.left_behind(&failure, || steps.clone());
+                }
+                self.judge.finished(&self.subject.final_state(&self.state), || steps.clone());
             }
             _ => self.judge.stuck(&self.state, end, || steps.clone()),
         }
@@ -201,7 +206,7 @@ impl<'a, 'j> Runner<'a, 'j> {
     }
 
     /// The run as it is now.
-    pub(super) fn into_run(mut self, end: Option<Stuck>) -> Run {
+    pub(super) fn into_run(mut self, end: Option<Stuck>) -> Run<S::Thread> {
         for (thread, state) in self.threads.iter_mut().zip(&self.state.threads) {
             if state.status == Status::Running {
                 thread.pending = Some(RunEvent {
@@ -213,10 +218,10 @@ impl<'a, 'j> Runner<'a, 'j> {
                     failure: None,
                     span: self.subject.span(&state.local),
                     at: u32::MAX - 1,
-                    before: state.local.clone(),
+                    before: self.subject.copy(&state.local),
                 });
             }
         }
-        Run { threads: self.threads, steps: self.steps, end }
+        Run { threads: self.threads, steps: self.steps, created: self.created, end }
     }
 }

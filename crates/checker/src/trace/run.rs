@@ -6,29 +6,31 @@ use crate::schedule::Step;
 
 /// One execution, thread by thread.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct Run<T = IrThread> {
     /// In order of creation.
-    pub threads: Vec<RunThread>,
+    pub threads: Vec<RunThread<T>>,
     /// The steps that were taken.
     pub steps: Vec<Step>,
+    /// Cells that threads made on the way, with their first values.
+    pub created: Vec<(Loc, i64)>,
     /// Why it ended; nothing if it was cut off.
     pub end: Option<Stuck>,
 }
 
 /// A thread's part of a run.
 #[derive(Clone, Debug)]
-pub struct RunThread {
+pub struct RunThread<T = IrThread> {
     /// The thread.
     pub key: ThreadKey,
     /// What it did, in order.
-    pub events: Vec<RunEvent>,
+    pub events: Vec<RunEvent<T>>,
     /// What it was at when the run ended, unless it had ended or failed.
-    pub pending: Option<RunEvent>,
+    pub pending: Option<RunEvent<T>>,
 }
 
 /// An operation that a thread performed, or would have.
 #[derive(Clone, Debug)]
-pub struct RunEvent {
+pub struct RunEvent<T = IrThread> {
     /// The operation.
     pub operation: Operation,
     /// What a history says of it: the result, or [`FAILED`].
@@ -45,14 +47,14 @@ pub struct RunEvent {
     pub span: Span,
     /// The number of its step in the run.
     pub at: u32,
-    /// The thread just before it.
-    pub before: IrThread,
+    /// The thread just before it, where threads can be copied.
+    pub before: Option<T>,
 }
 
 /// What a history says of an operation that stopped its thread.
 pub const FAILED: i64 = i64::MIN;
 
-impl Run {
+impl<T> Run<T> {
     /// The thread's history: the results of its operations.
     pub fn history(&self, thread: usize) -> impl Iterator<Item = i64> {
         self.threads[thread].events.iter().map(|event| event.result)

@@ -10,11 +10,12 @@ use super::super::runner::Runner;
 use super::super::{During, Stage};
 use super::worker::{MOST_EVENTS, Worker};
 use crate::causality::{Causality, Prediction};
+use crate::execution::Describe;
 use crate::report::StopReason;
 use crate::solver::{Goal, Lit, Solver};
 use std::collections::BTreeSet;
 
-impl Worker<'_, '_> {
+impl<S: Describe> Worker<'_, '_, S> {
     /// Runs one execution and asks what it implies. Says whether that was everything.
     pub(super) fn predict(&mut self) -> Result<StopReason, StopReason> {
         self.execute(&Prediction(Vec::new()))?;

@@ -6,31 +6,32 @@ use super::super::{During, Options, Progress, Stage, Watch};
 use super::pool::Pool;
 use super::seen::Seen;
 use crate::causality::{Causality, Given, Known, Prediction};
-use crate::execution::{Interpreter, Machine, Operation, Stuck, Subject};
+use crate::execution::{Describe, Machine, Operation, Stuck};
 use crate::program::Loc;
 use crate::report::StopReason;
 use crate::solver::{Answer, Goal, Lit, Query, Solution, Solver};
 use crate::trace::{FAILED, Run, RunEvent};
+use rustc_hash::FxHashMap;
 
 /// No execution of an IR program that ends is longer, unless the user says so.
 pub(super) const MOST_EVENTS: u64 = 100_000;
 
-pub(super) struct Worker<'a, 'p> {
-    pub(super) subject: &'a Interpreter<'a>,
-    pub(super) machine: Machine<'a, Interpreter<'a>>,
+pub(super) struct Worker<'a, 'p, S: Describe> {
+    pub(super) subject: &'a S,
+    pub(super) machine: Machine<'a, S>,
     pub(super) options: &'p Options,
-    pub(super) pool: &'p Pool,
+    pub(super) pool: &'p Pool<S::Thread>,
     pub(super) watch: &'p dyn Watch,
-    pub(super) judge: Judge<'a>,
+    pub(super) judge: Judge<'a, S>,
 }
 
-impl<'a, 'p> Worker<'a, 'p> {
+impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
     pub(super) fn new(
-        subject: &'a Interpreter<'a>,
+        subject: &'a S,
         options: &'p Options,
-        pool: &'p Pool,
+        pool: &'p Pool<S::Thread>,
         watch: &'p dyn Watch,
-    ) -> Worker<'a, 'p> {
+    ) -> Worker<'a, 'p, S> {
         let machine = Machine::new(subject, options.rules);
         let judge = Judge::new(subject, options.rules);
         Worker { subject, machine, options, pool, watch, judge }
@@ -72,26 +73,26 @@ impl<'a, 'p> Worker<'a, 'p> {
 
     /// The deviations from a run after which a thread fails at once. Where one violation is enough they are looked at before
     /// all others: an assertion that depends on one value is found as soon as a run shows that the value is possible.
-    fn failing(&self, run: &Run) -> Option<(Causality, Vec<Lit>)> {
+    fn failing(&self, run: &Run<S::Thread>) -> Option<(Causality, Vec<Lit>)> {
         let events: Vec<_> =
             run.threads.iter().flat_map(|thread| thread.events.iter().chain(&thread.pending)).collect();
-        let may_fail = |event: &RunEvent| {
+        let may_fail = |event: &RunEvent<S::Thread>| {
             let returns = matches!(
                 event.operation,
                 Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. } | Operation::Choose { .. }
             );
-            returns && self.subject.may_fail_after(&event.before)
+            returns && event.before.as_ref().is_some_and(|thread| self.subject.may_fail_after(thread))
         };
         if !events.iter().any(|event| may_fail(event)) {
             return None;
         }
         let fails = |at: usize, result: i64| {
-            let event: &RunEvent = events[at];
-            result != FAILED && may_fail(event) && {
-                let mut thread = event.before.clone();
+            let event: &RunEvent<S::Thread> = events[at];
+            let thread = event.before.as_ref().filter(|_| result != FAILED && may_fail(event));
+            thread.and_then(|thread| self.subject.copy(thread)).is_some_and(|mut thread| {
                 self.subject.resume(&mut thread, result);
                 matches!(self.subject.operation(&thread), Operation::Fail(_))
-            }
+            })
         };
         let causality = self.causality(run, &fails);
         let failing = causality.other_results().filter(|&(at, result, _)| fails(at, result));
@@ -116,7 +117,7 @@ impl<'a, 'p> Worker<'a, 'p> {
     }
 
     /// Runs everything that one run shows to be possible and that has not been seen.
-    fn learn(&mut self, run: &Run) -> Result<(), StopReason> {
+    fn learn(&mut self, run: &Run<S::Thread>) -> Result<(), StopReason> {
         let causality = self.causality(run, &|_, _| false);
         let mut solver = self.solver(&causality);
         let outcome = self.ask_everything(&causality, &mut solver);
@@ -133,10 +134,10 @@ impl<'a, 'p> Worker<'a, 'p> {
     }
 
     /// The causality of a run, in which these reads and other values have literals of their own.
-    pub(super) fn causality(&self, run: &Run, named: &dyn Fn(usize, i64) -> bool) -> Causality {
+    pub(super) fn causality(&self, run: &Run<S::Thread>, named: &dyn Fn(usize, i64) -> bool) -> Causality {
         let _learning = During::new(self.watch, Stage::Learn);
-        let initial_cells = self.subject.initial_cells();
-        let initial = move |loc: Loc| loc.as_global().map_or(0, |index| initial_cells[index]);
+        let created: FxHashMap<Loc, i64> = run.created.iter().copied().collect();
+        let initial = move |loc: Loc| created.get(&loc).copied().unwrap_or(0);
         let Options { memory, first_sources: few, .. } = *self.options;
         Causality::of(run, &Given { memory, initial: &initial, named, few })
     }
@@ -247,13 +248,10 @@ impl<'a, 'p> Worker<'a, 'p> {
             runner.follow(&causality.whole_prediction(&solution)).map_err(StopReason::Failed)?;
             runner.judge_end(&Stuck::Finished);
             let state = runner.final_state();
-            let value = |loc: Loc| match loc.as_global() {
-                Some(index) => state.cells[index],
-                None => state.heap.iter().find(|cell| cell.0 == loc).map_or(0, |cell| cell.1),
-            };
             let mut clause = vec![!goal];
             for (&loc, finals) in &causality.goals.finals {
-                clause.extend(finals.iter().filter(|is| is.0 == value(loc)).map(|is| !is.1));
+                let value = runner.state.shared.read(loc);
+                clause.extend(finals.iter().filter(|is| is.0 == value).map(|is| !is.1));
             }
             if clause.iter().any(|&lit| solution.holds(lit)) {
                 return Err(StopReason::Failed("an execution does not end with the values predicted".to_string()));
