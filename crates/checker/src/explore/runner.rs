@@ -6,7 +6,7 @@ use crate::execution::{Describe, Interpreter, Machine, Operation, State, Status,
 use crate::program::Loc;
 use crate::report::FinalState;
 use crate::schedule::{Action, Step};
-use crate::trace::{Run, RunEvent, RunThread};
+use crate::trace::{Histories, Run, RunEvent, RunThread, Versions};
 
 /// A thread that goes on for this many operations lets another one go on, so that threads that wait for each other in loops
 /// come to an end. Any numbers would do; of those tried (1 to 50 each) these find the errors of the papers' programs soonest.
@@ -22,6 +22,9 @@ pub(super) struct Runner<'a, 'j, S: Describe = Interpreter<'a>> {
     threads: Vec<RunThread<S::Thread>>,
     pub(super) steps: Vec<Step>,
     created: Vec<(Loc, i64)>,
+    versions: Option<Versions<'j>>,
+    /// Why what threads do may depend on more than what their histories say.
+    pub(super) unfit: Option<&'static str>,
 }
 
 impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
@@ -29,14 +32,35 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
         let state = machine.start();
         let cells = state.shared.cells().iter().enumerate();
         let created = cells.map(|(index, &value)| (Loc::global(index), value)).collect();
-        let mut runner = Runner { subject, machine, judge, state, threads: Vec::new(), steps: Vec::new(), created };
+        let mut runner = Runner {
+            subject,
+            machine,
+            judge,
+            state,
+            threads: Vec::new(),
+            steps: Vec::new(),
+            created,
+            versions: None,
+            unfit: None,
+        };
         runner.note_threads();
         runner
+    }
+
+    /// From now on histories say which versions of opaque objects were seen. Requires that nothing has happened yet.
+    pub(super) fn with_versions(mut self, histories: &'j mut Histories) -> Self {
+        let mut versions = Versions::new(histories);
+        self.threads.iter().for_each(|thread| versions.add_thread(thread.key));
+        self.versions = Some(versions);
+        self
     }
 
     fn note_threads(&mut self) {
         for thread in &self.state.threads[self.threads.len()..] {
             self.threads.push(RunThread { key: thread.key, events: Vec::new(), pending: None });
+            if let Some(versions) = &mut self.versions {
+                versions.add_thread(thread.key);
+            }
         }
     }
 
@@ -114,12 +138,21 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
                 let thread = (current + offset) % n_threads;
                 self.step_of(ThreadId(thread as u16)).map(|step| (thread, step))
             });
-            let Some((thread, step)) = step else { return Some(self.machine.stuck(&self.state)) };
+            let Some((thread, step)) = step.or_else(|| self.another_turn()) else {
+                return Some(self.machine.stuck(&self.state));
+            };
             turn = if thread == current { turn + 1 } else { 0 };
             current = thread;
             self.take(step);
         }
         None
+    }
+
+    /// A thread that spins goes on because nothing else can happen.
+    fn another_turn(&mut self) -> Option<(usize, Step)> {
+        let step = self.machine.another_turn(&self.state)?;
+        self.unfit = Some("a thread that spins goes on because nothing else can happen");
+        Some((step.thread.index(), step))
     }
 
     /// Lets a thread go on for as long as nothing that it does depends on others, or until there have been `most` steps.
@@ -157,7 +190,10 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
         let index = step.thread.index();
         let local = &self.state.threads[index].local;
         let (before, span) = (self.subject.copy(local), self.subject.span(local));
-        let awaiting = self.subject.awaiting(local).to_vec();
+        let (awaiting, object) = (self.subject.awaiting(local).to_vec(), self.subject.opaque(local));
+        if !self.subject.unseen(local).is_empty() {
+            self.unfit = Some("a thread that spins writes on every turn");
+        }
         let performed = self.machine.apply(&mut self.state, step);
         self.steps.push(step);
         self.created.extend_from_slice(&performed.created);
@@ -165,13 +201,18 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
             self.judge.failed(&self.state.threads[index], span, step, failure, || self.steps.clone());
         }
         self.note_threads();
-        let result = performed.history_entry();
+        let (result, version) = match &mut self.versions {
+            Some(versions) => versions.note(index, step.action, object, &performed),
+            None => (performed.history_entry(), None),
+        };
         let operation = performed.operation?;
         self.threads[index].events.push(RunEvent {
             operation,
             result,
             written: performed.written,
             buffered: performed.buffered,
+            object,
+            version,
             awaiting,
             failure: performed.failure,
             span,
@@ -214,6 +255,8 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
                     result: 0,
                     written: None,
                     buffered: false,
+                    object: self.subject.opaque(&state.local),
+                    version: None,
                     awaiting: self.subject.awaiting(&state.local).to_vec(),
                     failure: None,
                     span: self.subject.span(&state.local),

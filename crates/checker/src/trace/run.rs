@@ -35,10 +35,14 @@ pub struct RunEvent<T = IrThread> {
     pub operation: Operation,
     /// What a history says of it: the result, or [`FAILED`].
     pub result: i64,
-    /// What it wrote.
+    /// What it wrote to memory.
     pub written: Option<(Loc, i64)>,
     /// Whether the write went through the store buffer.
     pub buffered: bool,
+    /// The opaque object that it is an operation on.
+    pub object: Option<Loc>,
+    /// The version of the object's contents that it left. The result is the one that it saw.
+    pub version: Option<i64>,
     /// The thread was spinning: one of these cells had to show another value.
     pub awaiting: Vec<(Loc, i64)>,
     /// What went wrong.

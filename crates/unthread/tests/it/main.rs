@@ -7,6 +7,7 @@
 mod first;
 mod generated;
 mod loom_is_wrong;
+mod mcr;
 mod shapes;
 mod spinning;
 mod statics;

@@ -40,6 +40,13 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
     report(options, state, judge)
 }
 
+/// Explores any subject and reports, or says that it cannot: what threads do must depend on nothing but the results of their operations and the contents
+/// of opaque objects.
+pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    let (state, judge) = explore_alone(subject, options, watch);
+    report(options, state, judge)
+}
+
 /// Runs one execution and reports what its causality implies.
 pub fn predict(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
     let options = Options { all_violations: true, jobs: 1, ..options.clone() };

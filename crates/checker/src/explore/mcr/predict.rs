@@ -6,7 +6,6 @@
 //!
 //! If there is nothing to deviate to and no other way to get stuck, then this execution was all that can happen.
 
-use super::super::runner::Runner;
 use super::super::{During, Stage};
 use super::worker::{MOST_EVENTS, Worker};
 use crate::causality::{Causality, Prediction};
@@ -46,11 +45,12 @@ impl<S: Describe> Worker<'_, '_, S> {
             }
             let Some(solution) = self.ask(solver, Goal::Deviate, deviation)? else { continue };
             let _running = During::new(self.watch, Stage::Run);
-            let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+            let most = self.options.limits.events_or(MOST_EVENTS);
+            let mut runner = self.runner();
             runner.follow(&causality.prediction(&solution)).map_err(StopReason::Failed)?;
             for (thread, other) in causality.deviations().filter(|&(_, other)| solution.holds(other)) {
                 done.insert(other);
-                runner.go_on_alone(thread, self.options.limits.events_or(MOST_EVENTS));
+                runner.go_on_alone(thread, most);
             }
         }
         Ok(!done.is_empty())

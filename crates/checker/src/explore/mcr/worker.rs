@@ -10,7 +10,7 @@ use crate::execution::{Describe, Machine, Operation, Stuck};
 use crate::program::Loc;
 use crate::report::StopReason;
 use crate::solver::{Answer, Goal, Lit, Query, Solution, Solver};
-use crate::trace::{FAILED, Run, RunEvent};
+use crate::trace::{FAILED, Histories, Run, RunEvent};
 use rustc_hash::FxHashMap;
 
 /// No execution of an IR program that ends is longer, unless the user says so.
@@ -23,6 +23,7 @@ pub(super) struct Worker<'a, 'p, S: Describe> {
     pub(super) pool: &'p Pool<S::Thread>,
     pub(super) watch: &'p dyn Watch,
     pub(super) judge: Judge<'a, S>,
+    histories: Histories,
 }
 
 impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
@@ -34,7 +35,7 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
     ) -> Worker<'a, 'p, S> {
         let machine = Machine::new(subject, options.rules);
         let judge = Judge::new(subject, options.rules);
-        Worker { subject, machine, options, pool, watch, judge }
+        Worker { subject, machine, options, pool, watch, judge, histories: Histories::default() }
     }
 
     /// Learns from runs until there are none left, or something ends the search.
@@ -46,16 +47,31 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
         }
     }
 
+    /// An execution that has not begun.
+    pub(super) fn runner(&mut self) -> Runner<'a, '_, S> {
+        let runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+        match self.subject.has_opaque() {
+            true => runner.with_versions(&mut self.histories),
+            false => runner,
+        }
+    }
+
     /// Runs a prediction to its end.
     pub(super) fn execute(&mut self, prediction: &Prediction) -> Result<(), StopReason> {
         let running = During::new(self.watch, Stage::Run);
-        let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+        let most = self.options.limits.events_or(MOST_EVENTS);
+        let mut runner = self.runner();
         runner.follow(prediction).map_err(StopReason::Failed)?;
-        let end = runner.finish(self.options.limits.events_or(MOST_EVENTS)).ok_or(StopReason::EventLimit)?;
+        let end = runner.finish(most).ok_or(StopReason::EventLimit)?;
         runner.judge_end(&end);
         let final_state = (end == Stuck::Finished).then(|| runner.final_state());
+        let unfit = runner.unfit.map(str::to_string);
         let run = runner.into_run(Some(end));
         drop(running);
+        if let Some(why) = unfit.or_else(|| self.subject.unfit()) {
+            self.one_violation_is_enough()?;
+            return Err(StopReason::Unsupported(why));
+        }
         let failing = (!self.options.all_violations).then(|| self.failing(&run));
         let is_new = self.pool.add(run);
         if !is_new && self.options.jobs <= 1 {
@@ -126,9 +142,15 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
     }
 
     fn ask_everything(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
+        if causality.has_opaque() {
+            // Who races sees what nobody left there, and does what nobody can predict.
+            self.race(causality, solver)?;
+        }
         self.deviate(causality, solver)?;
         self.get_stuck(causality, solver)?;
-        self.race(causality, solver)?;
+        if !causality.has_opaque() {
+            self.race(causality, solver)?;
+        }
         self.commit_late(causality, solver)?;
         self.finish_otherwise(causality, solver)
     }
@@ -210,7 +232,7 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
                     Some(commit) => causality.prediction_until(&solution, commit),
                     None => causality.prediction(&solution),
                 };
-                let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+                let mut runner = self.runner();
                 runner.follow(&prediction).map_err(StopReason::Failed)?;
                 runner.judge_races();
                 self.pool.lock().races.insert(places);
@@ -227,7 +249,7 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
             }
             let Some(solution) = self.ask(solver, Goal::LateCommit, late)? else { continue };
             let _running = During::new(self.watch, Stage::Run);
-            let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+            let mut runner = self.runner();
             runner.follow(&causality.whole_prediction(&solution)).map_err(StopReason::Failed)?;
             self.pool.lock().late_commits.insert(place);
             self.one_violation_is_enough()?;
@@ -241,10 +263,11 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
         causality: &Causality,
         solver: &mut Solver<'_>,
     ) -> Result<(), StopReason> {
-        let Some(goal) = causality.goals.finish.filter(|_| !causality.goals.finals.is_empty()) else { return Ok(()) };
+        let asks = self.subject.has_final_states() && !causality.goals.finals.is_empty();
+        let Some(goal) = causality.goals.finish.filter(|_| asks) else { return Ok(()) };
         while let Some(solution) = self.ask(solver, Goal::Finish, goal)? {
             let _running = During::new(self.watch, Stage::Run);
-            let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+            let mut runner = self.runner();
             runner.follow(&causality.whole_prediction(&solution)).map_err(StopReason::Failed)?;
             runner.judge_end(&Stuck::Finished);
             let state = runner.final_state();
