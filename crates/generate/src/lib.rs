@@ -17,6 +17,7 @@ pub use strategy::{Features, sketches};
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use std::fmt::Debug;
 
 /// A sketch for which a test does not hold, as small as could be found, and what the test said.
 #[derive(Clone, Debug)]
@@ -39,19 +40,35 @@ pub fn for_all(sketches: impl Strategy<Value = Sketch>, cases: u32, test: impl F
     }
 }
 
+/// Runs a test on anything that is generated and panics with the smallest one that it does not hold for.
+pub fn check_all<T: Debug>(all: impl Strategy<Value = T>, cases: u32, test: impl Fn(&T) -> Result<(), String>) {
+    if let Some((least, why)) = find(all, cases, test) {
+        panic!("{why}\n\n{least:?}");
+    }
+}
+
 /// Looks for a sketch that a test does not hold for.
 pub fn find_counterexample(
     sketches: impl Strategy<Value = Sketch>,
     cases: u32,
     test: impl Fn(&Sketch) -> Result<(), String>,
 ) -> Option<Counterexample> {
+    find(sketches, cases, test).map(|(sketch, why)| Counterexample { sketch, why })
+}
+
+/// Looks for something that a test does not hold for, and makes it small. Says what is wrong with it.
+fn find<T: Debug>(
+    all: impl Strategy<Value = T>,
+    cases: u32,
+    test: impl Fn(&T) -> Result<(), String>,
+) -> Option<(T, String)> {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed()));
-    let result = runner.run(&sketches, |sketch| test(&sketch).map_err(TestCaseError::fail));
+    let result = runner.run(&all, |one| test(&one).map_err(TestCaseError::fail));
     match result {
         Ok(()) => None,
-        Err(TestError::Fail(why, sketch)) => Some(Counterexample { sketch, why: why.message().to_string() }),
-        Err(TestError::Abort(why)) => panic!("no sketches: {why}"),
+        Err(TestError::Fail(why, least)) => Some((least, why.message().to_string())),
+        Err(TestError::Abort(why)) => panic!("nothing is generated: {why}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Cells whose accesses are checked for data races.
 
-use crate::runtime::{Name, abandon_or, perform, with_execution, with_thread};
+use crate::runtime::{Name, Request, abandon_or, request, with_execution, with_thread};
 use rustc_hash::FxHasher;
 use std::fmt;
 use std::hash::Hasher;
@@ -98,12 +98,13 @@ fn picture(pointer: *const u8, size: usize) -> u64 {
 fn touch(object: u32, writes: bool) {
     let loc = Loc::global(object as usize);
     let overtaken = with_execution(|execution| execution.buffers == Buffers::PerLocation);
-    perform(match (writes, overtaken) {
+    let operation = match (writes, overtaken) {
         // A store that others can overtake: that can be a race, too.
         (true, true) => Operation::Write { loc, value: 0, ordering: Ordering::Relaxed, access: Access::Plain },
         (false, true) => Operation::Read { loc, ordering: Ordering::Relaxed, access: Access::Plain },
         (writes, false) => Operation::Touch { loc, writes },
-    });
+    };
+    request(Request::on(Some(loc), operation));
 }
 
 impl<T> UnsafeCell<T> {

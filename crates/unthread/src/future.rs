@@ -1,6 +1,6 @@
 //! Futures: run one to its end, wake tasks, spawn tasks.
 
-use crate::runtime::{create_cell, update, update_when_changed};
+use crate::runtime::{Signal, create_cell};
 use crate::sync::Mutex;
 use crate::thread;
 use std::future::Future;
@@ -14,14 +14,14 @@ use unthread_checker::program::RmwOp;
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    let woken = Arc::new(Woken(create_cell("waker", 0)));
+    let woken = Arc::new(Woken(Signal::flag(create_cell("waker", 0))));
     let waker = Waker::from(woken.clone());
     let mut context = Context::from_waker(&waker);
     loop {
         if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
             return result;
         }
-        update_when_changed(woken.0, 0, RmwOp::Swap, 0, Waits::For("its waker to be woken".to_string()));
+        woken.0.update_when_changed(0, RmwOp::Swap, 0, Waits::For("its waker to be woken".to_string()));
     }
 }
 
@@ -49,7 +49,7 @@ pub async fn yield_now() {
 }
 
 /// A task's flag.
-struct Woken(u32);
+struct Woken(Signal);
 
 impl Wake for Woken {
     #[track_caller]
@@ -59,7 +59,7 @@ impl Wake for Woken {
 
     #[track_caller]
     fn wake_by_ref(self: &Arc<Self>) {
-        crate::runtime::abandon_or(0, || update(self.0, RmwOp::Swap, 1));
+        crate::runtime::abandon_or(0, || self.0.update(RmwOp::Swap, 1));
     }
 }
 

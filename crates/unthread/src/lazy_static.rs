@@ -3,7 +3,7 @@
 //! Whoever comes first makes the value, and the others wait: a cell says how far it is. What is made meanwhile is named after the
 //! static, whoever makes it.
 
-use crate::runtime::{exchange, naming, static_cell, update, update_when_changed, with_execution, with_thread};
+use crate::runtime::{Signal, naming, static_cell, with_execution, with_thread};
 use std::fmt;
 use std::rc::Rc;
 use unthread_checker::execution::Waits;
@@ -47,16 +47,16 @@ impl<T: 'static> Lazy<T> {
 
     #[track_caller]
     fn make(&'static self, address: usize) {
-        let cell = static_cell(address, "lazy static", NOTHING);
-        match exchange(cell, NOTHING, UNDERWAY) {
+        let signal = Signal::opaque(static_cell(address, "lazy static", NOTHING));
+        match signal.exchange(NOTHING, UNDERWAY) {
             NOTHING => {
                 let value: Rc<dyn std::any::Any> = Rc::new(naming(address, self.init));
                 with_execution(|execution| execution.lazies.borrow_mut().push((address, value)));
-                update(cell, RmwOp::Swap, DONE);
+                signal.update(RmwOp::Swap, DONE);
             }
             UNDERWAY => {
                 let done = Waits::For("a static to be made".to_string());
-                update_when_changed(cell, UNDERWAY, RmwOp::Add, 0, done);
+                signal.update_when_changed(UNDERWAY, RmwOp::Add, 0, done);
             }
             _ => {}
         }

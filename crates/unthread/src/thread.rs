@@ -7,7 +7,7 @@ pub use local::{AccessError, LocalKey};
 pub use scoped::{Scope, ScopedJoinHandle, scope};
 pub use std::thread::Result;
 
-use crate::runtime::{self, Here, create_cell, happens, perform, update, update_when_changed, with_thread};
+use crate::runtime::{self, Here, Signal, create_cell, happens, perform, with_thread};
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
@@ -152,7 +152,7 @@ impl Thread {
     /// Lets the thread's next [`park`] return, or the present one.
     #[track_caller]
     pub fn unpark(&self) {
-        update(self.token, RmwOp::Swap, 1);
+        Signal::flag(self.token).update(RmwOp::Swap, 1);
     }
 }
 
@@ -181,18 +181,18 @@ fn main_token() -> u32 {
 /// Waits until somebody calls [`Thread::unpark`], or goes on at once if somebody has.
 #[track_caller]
 pub fn park() {
-    let token = current().token;
-    update_when_changed(token, 0, RmwOp::Swap, 0, Waits::For("someone to unpark it".to_string()));
+    let token = Signal::flag(current().token);
+    token.update_when_changed(0, RmwOp::Swap, 0, Waits::For("someone to unpark it".to_string()));
 }
 
 /// Like [`park`], but it may give up.
 #[track_caller]
 pub fn park_timeout(_: Duration) {
-    let token = current().token;
+    let token = Signal::flag(current().token);
     if happens(|thread| &thread.timeouts_left) {
-        update(token, RmwOp::Swap, 0);
+        token.update(RmwOp::Swap, 0);
     } else {
-        update_when_changed(token, 0, RmwOp::Swap, 0, Waits::Timed);
+        token.update_when_changed(0, RmwOp::Swap, 0, Waits::Timed);
     }
 }
 

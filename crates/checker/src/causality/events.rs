@@ -1,28 +1,34 @@
 //! Events: literals, nodes, program order, forks and joins.
 
 use super::order::Commits;
-use super::{Causality, Event, Thread, WriteInfo};
+use super::{Causality, Contents, Event, Thread, WriteInfo};
 use crate::execution::{FailureKind, Operation, ThreadKey};
 use crate::program::Loc;
-use crate::trace::{FAILED, Run, RunEvent};
+use crate::trace::{FAILED, INITIAL, Run, RunEvent};
 
 impl Causality {
     /// Every cell that somebody accesses or looks at.
-    pub(super) fn add_cells(&mut self, run: &Run, initial: &dyn Fn(Loc) -> i64) {
+    pub(super) fn add_cells<T>(&mut self, run: &Run<T>, initial: &dyn Fn(Loc) -> i64) {
         let events = run.threads.iter().flat_map(|thread| thread.events.iter().chain(&thread.pending));
-        for loc in
-            events.flat_map(|event| event.operation.loc().into_iter().chain(event.awaiting.iter().map(|it| it.0)))
-        {
-            self.cell_numbers.entry(loc).or_insert_with(|| {
-                self.cells.push(loc);
-                self.cell_writes.push(Vec::new());
-                self.initial.push(initial(loc));
-                self.cells.len() as u32 - 1
-            });
+        for event in events {
+            let accessed = event.object.or_else(|| event.operation.loc());
+            for loc in accessed.into_iter().chain(event.awaiting.iter().map(|it| it.0)) {
+                let cell = *self.cell_numbers.entry(loc).or_insert_with(|| {
+                    self.cells.push(loc);
+                    self.cell_writes.push(Vec::new());
+                    self.initial.push(Contents::of(initial(loc)));
+                    self.opaque.push(false);
+                    self.cells.len() as u32 - 1
+                });
+                if event.object == Some(loc) {
+                    self.initial[cell as usize].result = INITIAL;
+                    self.opaque[cell as usize] = true;
+                }
+            }
         }
     }
 
-    pub(super) fn add_events(&mut self, run: &Run) {
+    pub(super) fn add_events<T>(&mut self, run: &Run<T>) {
         for (index, thread) in run.threads.iter().enumerate() {
             let chain = self.problem.chain();
             let mut commits = Commits::new(self.memory);
@@ -43,7 +49,7 @@ impl Causality {
         }
     }
 
-    fn add_event(&mut self, thread: usize, chain: u32, commits: &mut Commits, event: &RunEvent, performed: bool) {
+    fn add_event<T>(&mut self, thread: usize, chain: u32, commits: &mut Commits, event: &RunEvent<T>, performed: bool) {
         let same = performed.then(|| self.problem.var());
         let issue = self.problem.node(chain, same.into_iter().collect(), event.at);
         let at = self.events.len();
@@ -56,6 +62,7 @@ impl Causality {
         let mut added = Event {
             thread,
             operation: event.operation.clone(),
+            object: event.object,
             result: event.result,
             awaiting: event.awaiting.clone(),
             hit_freed: event.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::UseAfterFree),
@@ -67,11 +74,18 @@ impl Causality {
             commit: None,
             write: None,
         };
-        if let (Some((loc, value)), Some(same)) = (event.written, same) {
+        let written = match event.object {
+            Some(object) => {
+                let value = event.written.map_or(0, |written| written.1);
+                event.version.map(|result| (object, Contents { result, value }))
+            }
+            None => event.written.map(|(loc, value)| (loc, Contents::of(value))),
+        };
+        if let (Some((loc, contents)), Some(same)) = (written, same) {
             added.commit = event.buffered.then(|| commits.commit(&mut self.problem, issue, loc));
             let cell = self.cell(loc);
             let node = added.commit.unwrap_or(issue);
-            added.write = Some(self.add_write(cell, node, same, WriteInfo { event: at, value, deviant: false }));
+            added.write = Some(self.add_write(cell, node, same, WriteInfo { event: at, contents, deviant: false }));
         }
         self.events.push(added);
     }
@@ -94,6 +108,7 @@ impl Causality {
             match self.events[event].operation {
                 Operation::Join { thread } => self.add_join_of(event, thread),
                 Operation::JoinAll => self.add_join(event, &|this, other| this != other),
+                Operation::HasEnded { thread } => self.add_look_at_end(event, thread),
                 Operation::Choose { low, high } => self.add_choices(event, low, high),
                 _ => {}
             }
@@ -113,6 +128,27 @@ impl Causality {
             self.problem.clause([!fails, !forked, too_early]);
         }
         self.add_join(event, &|_, other| other == thread);
+    }
+
+    /// The event says whether a thread has ended.
+    fn add_look_at_end(&mut self, event: usize, key: ThreadKey) {
+        let Event { same, result, issue, .. } = self.events[event];
+        let end = self.threads.iter().position(|thread| thread.key == key).and_then(|thread| self.end_of(thread));
+        let Some(end) = end else {
+            // Not in this run: there is one result.
+            if same.is_none() {
+                self.other(event, 0);
+            }
+            return;
+        };
+        let [too_early, has_ended] = [0, 1].map(|seen| match same.filter(|_| seen == result) {
+            Some(same) => same,
+            None => self.other(event, seen),
+        });
+        let ended = self.events[end].same.expect("ends are performed");
+        self.problem.clause([!has_ended, ended]);
+        self.problem.conditional.push((has_ended, self.events[end].issue, issue));
+        self.problem.conditional.push((too_early, issue, self.events[end].issue));
     }
 
     /// The event waits for the ends of these threads, unless it fails.

@@ -71,7 +71,7 @@ impl Forced {
         }
         let mut by_value: FxHashMap<(u32, i64), Vec<WriteId>> = FxHashMap::default();
         for (id, write) in problem.writes.iter().enumerate() {
-            by_value.entry((write.cell, causality.writes[id].value)).or_default().push(id as WriteId);
+            by_value.entry((write.cell, causality.writes[id].contents.result)).or_default().push(id as WriteId);
         }
         let mut own: FxHashMap<(usize, u32), WriteId> = FxHashMap::default();
         let mut events: Vec<usize> = (0..causality.events.len()).collect();
@@ -128,7 +128,7 @@ impl Forced {
         let horizon = self.horizon(causality, event, cell, own);
         let is_own_or_old = |write: Option<WriteId>| match write {
             Some(write) => Some(write) == own,
-            None => causality.initial[cell as usize] == this.result && self.can_see(causality, &horizon, None),
+            None => causality.initial[cell as usize].result == this.result && self.can_see(causality, &horizon, None),
         };
         if of_value.len() > MOST_COMMON || is_own_or_old(None) || of_value.iter().any(|&w| is_own_or_old(Some(w))) {
             return;

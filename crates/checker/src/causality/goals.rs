@@ -176,7 +176,7 @@ impl Causality {
         let unchanged = self.problem.var();
         for (loc, value) in self.events[event].awaiting.clone() {
             let values = self.final_values(loc);
-            let same: Vec<_> = values.into_iter().filter(|seen| seen.1 == value).collect();
+            let same: Vec<_> = values.into_iter().filter(|seen| seen.1 == value).map(|seen| seen.0).collect();
             let look = looks.entry((loc, value)).or_insert_with(|| self.look(last, loc, None, &same)).clone();
             self.problem.clause([&[!unchanged], look.as_slice()].concat());
         }
@@ -264,6 +264,7 @@ impl Causality {
         match self.events[event].operation {
             Operation::Read { loc, access, .. } => Some((event, loc, false, access == Access::Plain)),
             Operation::Write { loc, access, .. } => Some((event, loc, true, access == Access::Plain)),
+            Operation::Touch { loc, writes } => Some((event, loc, writes, true)),
             Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => Some((event, loc, true, false)),
             _ => None,
         }
@@ -300,7 +301,8 @@ impl Causality {
         }
         // Of a block that has been freed nothing is left.
         let freed = |block: Loc| self.events.iter().any(|event| event.operation == Operation::Free { block });
-        let left: Vec<Loc> = self.cells.iter().copied().filter(|loc| !loc.block().is_some_and(freed)).collect();
+        let is_left = |loc: Loc| !loc.block().is_some_and(freed) && !self.opaque[self.cell(loc) as usize];
+        let left: Vec<Loc> = self.cells.iter().copied().filter(|&loc| is_left(loc)).collect();
         for loc in left {
             self.add_final(goal, last, loc);
         }
@@ -320,7 +322,8 @@ impl Causality {
         if candidates.iter().all(|candidate| candidate.1 == first) {
             return;
         }
-        let looks = self.look(last, loc, None, &candidates);
+        let writes: Vec<_> = candidates.iter().map(|candidate| candidate.0).collect();
+        let looks = self.look(last, loc, None, &writes);
         self.problem.clause([&[!goal], looks.as_slice()].concat());
         let mut by_value: BTreeMap<i64, Vec<Lit>> = BTreeMap::new();
         for (&(_, value), look) in candidates.iter().zip(looks) {

@@ -1,6 +1,6 @@
 //! Locks: critical sections exclude one another.
 
-use super::Causality;
+use super::{Causality, Event};
 use crate::execution::Operation;
 use crate::program::LockMode;
 use crate::solver::Lit;
@@ -43,30 +43,35 @@ impl Causality {
         let this = &self.events[event];
         match this.operation {
             Operation::Lock { lock, mode } => {
-                if this.same.is_none() {
-                    self.other(event, 0);
-                }
+                self.add_only_result(event);
                 let taken = self.happens(event).collect();
                 self.sections.push(Section { lock, mode, acquire: event, taken, release: None });
             }
             Operation::Reacquire { lock, .. } => {
-                if this.same.is_none() {
-                    self.other(event, 0);
-                }
+                self.add_only_result(event);
                 let taken = self.happens(event).collect();
                 let mode = LockMode::Exclusive;
                 self.sections.push(Section { lock, mode, acquire: event, taken, release: None });
             }
             Operation::TryLock { lock, mode } => {
-                let taken = match (this.same, this.result) {
-                    (Some(same), 1) => same,
-                    _ => self.other(event, 1),
+                let taken = match (this.object, this.same.filter(|_| !this.is_failed_try())) {
+                    (Some(_), same) => same.into_iter().chain(this.deviations()).collect(),
+                    (None, Some(same)) => vec![same],
+                    (None, None) => vec![self.other(event, 1)],
                 };
-                self.sections.push(Section { lock, mode, acquire: event, taken: vec![taken], release: None });
+                self.sections.push(Section { lock, mode, acquire: event, taken, release: None });
             }
             Operation::Unlock { lock, mode } => self.release(event, lock, mode),
             Operation::Wait { lock, .. } => self.release(event, lock, LockMode::Exclusive),
             _ => {}
+        }
+    }
+
+    /// Taking a lock has one result, unless it shows what the lock protects: then it has those that it can read.
+    fn add_only_result(&mut self, event: usize) {
+        let Event { same, object, .. } = self.events[event];
+        if same.is_none() && object.is_none() {
+            self.other(event, 0);
         }
     }
 

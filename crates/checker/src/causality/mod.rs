@@ -52,8 +52,19 @@ pub struct Causality {
     cell_numbers: FxHashMap<Loc, u32>,
     /// The writes to each cell.
     cell_writes: Vec<Vec<WriteId>>,
-    /// The value of each cell before anything ran.
-    initial: Vec<i64>,
+    /// What each cell held before anything ran.
+    initial: Vec<Contents>,
+    /// Whether each cell is an opaque object.
+    opaque: Vec<bool>,
+}
+
+/// What is in a cell.
+#[derive(Clone, Copy)]
+struct Contents {
+    /// What the history of who reads it says: the value, or the version of an opaque object.
+    result: i64,
+    /// The value, by which exchanges and spinning threads go.
+    value: i64,
 }
 
 /// What a causality is made from, beside the run.
@@ -86,6 +97,8 @@ pub struct Thread {
 struct Event {
     thread: usize,
     operation: Operation,
+    /// The opaque object that it is an operation on.
+    object: Option<Loc>,
     result: i64,
     awaiting: Vec<(Loc, i64)>,
     /// The thread failed here because the block it uses had been freed.
@@ -116,14 +129,14 @@ struct Rest {
 #[derive(Clone, Copy)]
 struct WriteInfo {
     event: usize,
-    value: i64,
+    contents: Contents,
     /// It belongs to a deviation: nobody can see it.
     deviant: bool,
 }
 
 impl Causality {
     /// The constraints that follow from a run.
-    pub fn of(run: &Run, given: &Given<'_>) -> Causality {
+    pub fn of<T>(run: &Run<T>, given: &Given<'_>) -> Causality {
         let mut causality = Causality {
             memory: given.memory,
             problem: Problem::default(),
@@ -139,6 +152,7 @@ impl Causality {
             cell_numbers: FxHashMap::default(),
             cell_writes: Vec::new(),
             initial: Vec::new(),
+            opaque: Vec::new(),
         };
         causality.add_cells(run, given.initial);
         causality.add_events(run);
@@ -195,13 +209,29 @@ impl Causality {
         }
     }
 
-    /// The value that a source shows.
-    fn value_of(&self, source: u32) -> i64 {
+    /// The result of who reads from a source.
+    fn result_of(&self, source: u32) -> i64 {
         let source = self.problem.sources[source as usize];
         match source.write {
-            Some(write) => self.writes[write as usize].value,
-            None => self.initial[self.problem.reads[source.read as usize].cell as usize],
+            Some(write) => self.writes[write as usize].contents.result,
+            None => self.initial[self.problem.reads[source.read as usize].cell as usize].result,
         }
+    }
+
+    /// The value that a cell has when who reads it has this result.
+    fn value_behind(&self, loc: Loc, result: i64) -> i64 {
+        let cell = self.cell(loc) as usize;
+        if !self.opaque[cell] {
+            return result;
+        }
+        let written = self.cell_writes[cell].iter().map(|&id| self.writes[id as usize].contents);
+        let mut all = written.chain([self.initial[cell]]);
+        all.find(|contents| contents.result == result).map_or(result, |contents| contents.value)
+    }
+
+    /// Whether something in the run is opaque.
+    pub fn has_opaque(&self) -> bool {
+        self.opaque.contains(&true)
     }
 
     /// The number of a location among the problem's cells.
@@ -217,7 +247,19 @@ impl Causality {
     }
 }
 
+impl Contents {
+    /// A value that anyone can see.
+    fn of(value: i64) -> Contents {
+        Contents { result: value, value }
+    }
+}
+
 impl Event {
+    /// It is a try-lock that did not get its lock.
+    fn is_failed_try(&self) -> bool {
+        matches!(self.operation, Operation::TryLock { .. }) && self.result == 0
+    }
+
     /// All literals by which it happens otherwise than in the run.
     fn deviations(&self) -> impl Iterator<Item = Lit> {
         self.others.iter().map(|other| other.1).chain(self.rest.as_ref().map(|rest| rest.lit))

@@ -61,9 +61,13 @@ impl Commits {
 /// Whether the operation waits until the thread's writes are in memory.
 pub(crate) fn drains(operation: &Operation) -> bool {
     match operation {
-        Operation::Read { .. } | Operation::Yield | Operation::Choose { .. } | Operation::Fail(_) | Operation::Stop => {
-            false
-        }
+        Operation::Read { .. }
+        | Operation::Yield
+        | Operation::Choose { .. }
+        | Operation::Touch { .. }
+        | Operation::HasEnded { .. }
+        | Operation::Fail(_)
+        | Operation::Stop => false,
         Operation::Write { ordering, .. } | Operation::Fence { ordering } => *ordering == Ordering::SeqCst,
         _ => true,
     }

@@ -68,7 +68,7 @@ impl<'c> Known<'c> {
             let besides = solver.var();
             solver.clause(vec![!besides, rest.lit]);
             let sources = causality.problem.choices[rest.choice].sources.iter();
-            for &source in sources.filter(|&&source| causality.value_of(source) == value) {
+            for &source in sources.filter(|&&source| causality.result_of(source) == value) {
                 solver.clause(vec![!besides, !causality.problem.sources[source as usize].lit]);
             }
             besides

@@ -96,7 +96,7 @@ impl Causality {
         if let Some(rest) = event.rest.as_ref().filter(|rest| solution.holds(rest.lit)) {
             let sources = &self.problem.choices[rest.choice].sources;
             let is_seen = |source: &&u32| solution.holds(self.problem.sources[**source as usize].lit);
-            return sources.iter().find(is_seen).map(|&source| self.value_of(source));
+            return sources.iter().find(is_seen).map(|&source| self.result_of(source));
         }
         event.others.iter().find(|other| solution.holds(other.1)).map(|other| other.0)
     }

@@ -1,11 +1,11 @@
 //! What reads can see: sources, awaits, and blocks that have been freed.
 
 use super::forced::Forced;
-use super::{Causality, Given, Rest, WriteInfo};
+use super::{Causality, Contents, Event, Given, Rest, WriteInfo};
 use crate::execution::{MemoryModel, Operation};
 use crate::program::{Loc, Ordering};
 use crate::solver::{Lit, Node, WriteId};
-use crate::trace::FAILED;
+use crate::trace::{FAILED, sees_contents};
 use std::collections::BTreeMap;
 
 /// The writes that somebody can see, by location.
@@ -35,12 +35,18 @@ impl Causality {
 
     /// The location that the event reads, if reading is what it does.
     pub(super) fn reads_of(&self, event: usize) -> Option<Loc> {
-        let event = &self.events[event];
-        let reads = matches!(event.operation, Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. });
-        event.operation.loc().filter(|_| reads)
+        let Event { ref operation, object, .. } = self.events[event];
+        if object.is_some() {
+            return object.filter(|_| sees_contents(operation));
+        }
+        let reads = matches!(
+            operation,
+            Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. } | Operation::Count { .. }
+        );
+        operation.loc().filter(|_| reads)
     }
 
-    /// Every write that the event could see in the location, with its value: `None` is the initial value.
+    /// Every write that the event could see in the location, with what is there then: `None` is what was there at first.
     fn visible_values(
         &self,
         visible: &Visible,
@@ -48,15 +54,15 @@ impl Causality {
         event: usize,
         loc: Loc,
         own: Option<&WriteId>,
-    ) -> Vec<(Option<WriteId>, i64)> {
+    ) -> Vec<(Option<WriteId>, Contents)> {
         let thread = self.events[event].thread;
         let horizon = forced.horizon(self, event, self.cell(loc), own.copied());
         let writes = visible.get(&loc).into_iter().flatten().copied();
         let of_others = writes.filter(|&write| self.thread_of(write) != thread);
         let seen = of_others.chain(own.copied()).filter(|&write| forced.can_see(self, &horizon, Some(write)));
-        let mut values: Vec<_> = seen.map(|write| (Some(write), self.writes[write as usize].value)).collect();
+        let mut values: Vec<_> = seen.map(|write| (Some(write), self.writes[write as usize].contents)).collect();
         if own.is_none() && forced.can_see(self, &horizon, None) {
-            values.push((None, self.initial_value(loc)));
+            values.push((None, self.initial[self.cell(loc) as usize]));
         }
         values
     }
@@ -66,66 +72,65 @@ impl Causality {
         self.events[self.writes[write as usize].event].thread
     }
 
-    fn initial_value(&self, loc: Loc) -> i64 {
-        self.initial[self.cell(loc) as usize]
-    }
-
     /// The event reads the location: with the result of the run, or with any other value that can be there.
     fn add_read(
         &mut self,
         event: usize,
         loc: Loc,
         own: Option<WriteId>,
-        values: &[(Option<WriteId>, i64)],
+        values: &[(Option<WriteId>, Contents)],
         given: &Given<'_>,
     ) {
         let cell = self.cell(loc);
         let (node, result) = (self.events[event].issue, self.events[event].result);
         let read = self.problem.read(cell, node, own);
         let mut by_value: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
-        for &(write, value) in values {
+        for &(write, contents) in values {
             let source = self.problem.source(read, write);
-            by_value.entry(value).or_default().push(source);
+            by_value.entry(contents.result).or_default().push(source);
         }
-        let same = self.events[event].same.filter(|_| !self.events[event].hit_freed);
+        let failed = self.events[event].hit_freed || self.events[event].is_failed_try();
+        let same = self.events[event].same.filter(|_| !failed);
         if let Some(same) = same {
             let sources = by_value.remove(&result).unwrap_or_default();
             self.problem.choice(same, sources);
         }
         let few = by_value.len() <= given.few;
-        let is_named = |value: i64| few || self.matters(event, value) || (given.named)(event, value);
+        let is_named = |value: i64| few || self.matters(event, loc, value) || (given.named)(event, value);
         let (others, rest): (Vec<_>, Vec<_>) = by_value.into_iter().partition(|&(value, _)| is_named(value));
         for (value, sources) in others {
             let other = self.other(event, value);
             self.problem.choice(other, sources);
-            self.add_deviant_write(event, cell, other, Some(value));
+            self.add_deviant_write(event, loc, other, Some(value));
         }
         if !rest.is_empty() {
             let lit = self.deviation(event);
             let (values, sources): (Vec<i64>, Vec<Vec<u32>>) = rest.into_iter().unzip();
             self.events[event].rest = Some(Rest { lit, choice: self.problem.choices.len(), values });
             self.problem.choice(lit, sources.concat());
-            self.add_deviant_write(event, cell, lit, None);
+            self.add_deviant_write(event, loc, lit, None);
         }
     }
 
-    /// Whether it makes a difference of its own that the event reads this value: it is what an exchange or a spinning thread waits for.
-    fn matters(&self, event: usize, value: i64) -> bool {
-        let event = &self.events[event];
+    /// Whether it makes a difference of its own that the event has this result: it is what an exchange or a spinning thread waits for.
+    fn matters(&self, event: usize, loc: Loc, result: i64) -> bool {
+        let (event, value) = (&self.events[event], self.value_behind(loc, result));
         let exchanges = matches!(event.operation, Operation::Cas { expected, .. } if expected == value);
         exchanges || event.awaiting.iter().any(|awaited| awaited.1 == value)
     }
 
     /// A read-modify-write that reads another value writes another value. What it is does not matter: nobody sees it.
-    fn add_deviant_write(&mut self, event: usize, cell: u32, deviation: Lit, read: Option<i64>) {
+    fn add_deviant_write(&mut self, event: usize, loc: Loc, deviation: Lit, result: Option<i64>) {
         let writes = match self.events[event].operation {
             Operation::Rmw { .. } => true,
-            Operation::Cas { expected, .. } => read == Some(expected),
+            Operation::Touch { writes, .. } => writes,
+            Operation::Count { by, .. } => by != 0,
+            Operation::Cas { expected, .. } => result.is_some_and(|result| self.value_behind(loc, result) == expected),
             _ => false,
         };
         if writes {
-            let info = WriteInfo { event, value: 0, deviant: true };
-            self.add_write(cell, self.events[event].issue, deviation, info);
+            let info = WriteInfo { event, contents: Contents::of(0), deviant: true };
+            self.add_write(self.cell(loc), self.events[event].issue, deviation, info);
         }
     }
 
@@ -145,14 +150,16 @@ impl Causality {
         let mut changed = Vec::new();
         for &(loc, value) in awaiting.iter().filter(|&&(loc, _)| Some(loc) != seen) {
             let values = self.visible_values(visible, forced, event, loc, own.get(&loc));
-            let different: Vec<_> = values.into_iter().filter(|seen| seen.1 != value).collect();
+            let different =
+                values.into_iter().filter(|seen| seen.1.value != value).map(|seen| seen.0).collect::<Vec<_>>();
             changed.extend(self.look(self.events[event].issue, loc, own.get(&loc).copied(), &different));
         }
         let own_result = awaiting.iter().filter(|&&(loc, _)| Some(loc) == seen).map(|cell| cell.1);
         let own_result: Vec<i64> = own_result.collect();
         let event = &self.events[event];
         let results = event.same.map(|lit| (event.result, lit)).into_iter().chain(event.others.iter().copied());
-        let unchanged = results.filter(|(result, _)| own_result.iter().all(|value| value == result));
+        let behind = |result: i64| seen.map_or(result, |loc| self.value_behind(loc, result));
+        let unchanged = results.filter(|&(result, _)| own_result.iter().all(|&value| value == behind(result)));
         // What is awaited has a literal of its own, so none of the rest is that.
         let rest = event.rest.as_ref().filter(|_| own_result.is_empty()).map(|rest| rest.lit);
         for lit in unchanged.map(|result| result.1).chain(rest).collect::<Vec<_>>() {
@@ -160,18 +167,12 @@ impl Causality {
         }
     }
 
-    /// A look at a location that is no event of its own: literals that say that one of these values is there.
-    pub(super) fn look(
-        &mut self,
-        node: Node,
-        loc: Loc,
-        own: Option<WriteId>,
-        values: &[(Option<WriteId>, i64)],
-    ) -> Vec<Lit> {
+    /// A look at a location that is no event of its own: literals that say that it shows one of these writes.
+    pub(super) fn look(&mut self, node: Node, loc: Loc, own: Option<WriteId>, writes: &[Option<WriteId>]) -> Vec<Lit> {
         let cell = self.cell(loc);
         let read = self.problem.read(cell, node, own);
-        let mut literals = Vec::with_capacity(values.len());
-        for &(write, _) in values {
+        let mut literals = Vec::with_capacity(writes.len());
+        for &write in writes {
             let source = self.problem.source(read, write);
             literals.push(self.problem.sources[source as usize].lit);
         }
@@ -181,8 +182,8 @@ impl Causality {
     /// The writes to a location and their values, for a look after everything.
     pub(super) fn final_values(&self, loc: Loc) -> Vec<(Option<WriteId>, i64)> {
         let here = self.cell_writes[self.cell(loc) as usize].iter().filter(|&&id| !self.writes[id as usize].deviant);
-        let values = here.map(|&id| (Some(id), self.writes[id as usize].value));
-        values.chain([(None, self.initial_value(loc))]).collect()
+        let values = here.map(|&id| (Some(id), self.writes[id as usize].contents.value));
+        values.chain([(None, self.initial[self.cell(loc) as usize].value)]).collect()
     }
 
     /// Accesses to a block come before it is freed, or fail.
@@ -221,7 +222,7 @@ impl Causality {
                 // A buffered write can be committed after all that the configuration has.
                 if self.memory == MemoryModel::Sc || ordering == Ordering::SeqCst {
                     let cell = self.cell(loc);
-                    let info = WriteInfo { event, value, deviant: true };
+                    let info = WriteInfo { event, contents: Contents::of(value), deviant: true };
                     self.add_write(cell, self.events[event].issue, other, info);
                 }
             }

@@ -75,11 +75,6 @@ impl<'p> Interpreter<'p> {
         self.program
     }
 
-    /// Whether the thread could fail right after its operation, whatever the result. "No" is certain.
-    pub fn may_fail_after(&self, thread: &IrThread) -> bool {
-        self.analyses[thread.routine as usize].failing.after(thread.pc)
-    }
-
     /// Whether threads that spin wait for what they look at to change.
     pub fn notices_spinning(&self) -> bool {
         self.analyses.iter().any(|analysis| !analysis.spinning.is_empty())
@@ -409,6 +404,10 @@ impl Subject for Interpreter<'_> {
 
     fn copy(&self, thread: &IrThread) -> Option<IrThread> {
         Some(thread.clone())
+    }
+
+    fn may_fail_after(&self, thread: &IrThread) -> bool {
+        self.analyses[thread.routine as usize].failing.after(thread.pc)
     }
 
     fn initial_cells(&self) -> Vec<i64> {

@@ -44,6 +44,22 @@ pub trait Subject {
         false
     }
 
+    /// Whether there are opaque objects.
+    fn has_opaque(&self) -> bool {
+        false
+    }
+
+    /// The object that the thread's operation is on, if only the code that runs knows its contents: what others did to it before, the operation's result
+    /// does not say. Every such object has a location of its own.
+    fn opaque(&self, _: &Self::Thread) -> Option<Loc> {
+        None
+    }
+
+    /// Why what threads do may depend on more than on results and on the contents of opaque objects, if so.
+    fn unfit(&self) -> Option<String> {
+        None
+    }
+
     /// The lock that keeps everybody but its holder from memory, if there is one.
     fn bus(&self) -> Option<u32> {
         None
@@ -55,6 +71,11 @@ pub trait Subject {
     /// The same thread once more, where threads can be copied. An execution of those that cannot is taken back by running it
     /// again.
     fn copy(&self, thread: &Self::Thread) -> Option<Self::Thread>;
+
+    /// Whether the thread could fail right after its operation, whatever the result. "No" is certain.
+    fn may_fail_after(&self, _: &Self::Thread) -> bool {
+        true
+    }
 
     /// Hands over the cells that a thread has made since it was last asked, with their first values. Nobody else can know them yet.
     fn take_new_cells(&self, _: &mut Self::Thread, _: &mut dyn FnMut(Loc, i64)) {}
@@ -128,6 +149,11 @@ pub trait Describe: Subject {
 
     /// Whether some cells are plain, so that there can be data races.
     fn has_plain_cells(&self) -> bool;
+
+    /// Whether it can matter which values are left in the end.
+    fn has_final_states(&self) -> bool {
+        true
+    }
 
     /// The values in a state where every thread has ended.
     fn final_state(&self, state: &State<Self::Thread>) -> FinalState;

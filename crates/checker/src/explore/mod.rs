@@ -217,9 +217,25 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
         Engine::Random { seed } => random::check(subject, seed, options, watch),
         Engine::Pct { seed, depth } => pct::check(subject, seed, depth, options, watch),
         Engine::Exhaustive => dfs::check(subject, options, watch),
-        _ => dpor::check(subject, options, watch),
+        Engine::Mcr if options.limits.preemptions.is_none() => mcr_or_dpor(subject, options, watch),
+        _ => by_dpor(subject, options, watch),
     };
     confirmed(options, report, |violation| replay_subject(subject, options.rules, &violation.schedule))
+}
+
+/// What `mcr` cannot predict is left to `dpor`.
+fn mcr_or_dpor<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    let report = mcr::check_subject(subject, options, watch);
+    match report.stop {
+        StopReason::Unsupported(_) | StopReason::Failed(_) if report.violations.is_empty() => {
+            by_dpor(subject, options, watch)
+        }
+        _ => report,
+    }
+}
+
+fn by_dpor<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    dpor::check(subject, &Options { engine: Engine::Dpor, ..options.clone() }, watch)
 }
 
 fn search(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {

@@ -2,10 +2,11 @@
 
 use super::judge::Judge;
 use crate::causality::{Predicted, PredictedStep, Prediction};
-use crate::execution::{Interpreter, IrThread, Machine, Operation, State, Status, Stuck, Subject, ThreadId, ThreadKey};
+use crate::execution::{Describe, Interpreter, Machine, Operation, State, Status, Stuck, ThreadId, ThreadKey};
+use crate::program::Loc;
 use crate::report::FinalState;
 use crate::schedule::{Action, Step};
-use crate::trace::{Run, RunEvent, RunThread};
+use crate::trace::{Histories, Run, RunEvent, RunThread, Versions};
 
 /// A thread that goes on for this many operations lets another one go on, so that threads that wait for each other in loops
 /// come to an end. Any numbers would do; of those tried (1 to 50 each) these find the errors of the papers' programs soonest.
@@ -13,30 +14,53 @@ const FIRST_TURN: u32 = 18;
 const TURN: u32 = 11;
 
 /// An execution under way.
-pub(super) struct Runner<'a, 'j> {
-    subject: &'a Interpreter<'a>,
-    machine: &'j Machine<'a, Interpreter<'a>>,
-    judge: &'j mut Judge<'a>,
-    pub(super) state: State<IrThread>,
-    threads: Vec<RunThread>,
+pub(super) struct Runner<'a, 'j, S: Describe = Interpreter<'a>> {
+    subject: &'a S,
+    machine: &'j Machine<'a, S>,
+    judge: &'j mut Judge<'a, S>,
+    pub(super) state: State<S::Thread>,
+    threads: Vec<RunThread<S::Thread>>,
     pub(super) steps: Vec<Step>,
+    created: Vec<(Loc, i64)>,
+    versions: Option<Versions<'j>>,
+    /// Why what threads do may depend on more than what their histories say.
+    pub(super) unfit: Option<&'static str>,
 }
 
-impl<'a, 'j> Runner<'a, 'j> {
-    pub(super) fn new(
-        subject: &'a Interpreter<'a>,
-        machine: &'j Machine<'a, Interpreter<'a>>,
-        judge: &'j mut Judge<'a>,
-    ) -> Self {
+impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
+    pub(super) fn new(subject: &'a S, machine: &'j Machine<'a, S>, judge: &'j mut Judge<'a, S>) -> Self {
         let state = machine.start();
-        let mut runner = Runner { subject, machine, judge, state, threads: Vec::new(), steps: Vec::new() };
+        let cells = state.shared.cells().iter().enumerate();
+        let created = cells.map(|(index, &value)| (Loc::global(index), value)).collect();
+        let mut runner = Runner {
+            subject,
+            machine,
+            judge,
+            state,
+            threads: Vec::new(),
+            steps: Vec::new(),
+            created,
+            versions: None,
+            unfit: None,
+        };
         runner.note_threads();
         runner
+    }
+
+    /// From now on histories say which versions of opaque objects were seen. Requires that nothing has happened yet.
+    pub(super) fn with_versions(mut self, histories: &'j mut Histories) -> Self {
+        let mut versions = Versions::new(histories);
+        self.threads.iter().for_each(|thread| versions.add_thread(thread.key));
+        self.versions = Some(versions);
+        self
     }
 
     fn note_threads(&mut self) {
         for thread in &self.state.threads[self.threads.len()..] {
             self.threads.push(RunThread { key: thread.key, events: Vec::new(), pending: None });
+            if let Some(versions) = &mut self.versions {
+                versions.add_thread(thread.key);
+            }
         }
     }
 
@@ -114,12 +138,21 @@ impl<'a, 'j> Runner<'a, 'j> {
                 let thread = (current + offset) % n_threads;
                 self.step_of(ThreadId(thread as u16)).map(|step| (thread, step))
             });
-            let Some((thread, step)) = step else { return Some(self.machine.stuck(&self.state)) };
+            let Some((thread, step)) = step.or_else(|| self.another_turn()) else {
+                return Some(self.machine.stuck(&self.state));
+            };
             turn = if thread == current { turn + 1 } else { 0 };
             current = thread;
             self.take(step);
         }
         None
+    }
+
+    /// A thread that spins goes on because nothing else can happen.
+    fn another_turn(&mut self) -> Option<(usize, Step)> {
+        let step = self.machine.another_turn(&self.state)?;
+        self.unfit = Some("a thread that spins goes on because nothing else can happen");
+        Some((step.thread.index(), step))
     }
 
     /// Lets a thread go on for as long as nothing that it does depends on others, or until there have been `most` steps.
@@ -155,32 +188,43 @@ impl<'a, 'j> Runner<'a, 'j> {
     /// Takes a step and notes it. Gives what the thread's history says of it.
     fn take(&mut self, step: Step) -> Option<i64> {
         let index = step.thread.index();
-        let before = self.state.threads[index].clone();
+        let local = &self.state.threads[index].local;
+        let (before, span) = (self.subject.copy(local), self.subject.span(local));
+        let (awaiting, object) = (self.subject.awaiting(local).to_vec(), self.subject.opaque(local));
+        if !self.subject.unseen(local).is_empty() {
+            self.unfit = Some("a thread that spins writes on every turn");
+        }
         let performed = self.machine.apply(&mut self.state, step);
         self.steps.push(step);
+        self.created.extend_from_slice(&performed.created);
         if let Some(failure) = &performed.failure {
-            self.judge.failed(&before, self.subject.span(&before.local), step, failure, || self.steps.clone());
+            self.judge.failed(&self.state.threads[index], span, step, failure, || self.steps.clone());
         }
         self.note_threads();
-        let result = performed.history_entry();
+        let (result, version) = match &mut self.versions {
+            Some(versions) => versions.note(index, step.action, object, &performed),
+            None => (performed.history_entry(), None),
+        };
         let operation = performed.operation?;
         self.threads[index].events.push(RunEvent {
             operation,
             result,
             written: performed.written,
             buffered: performed.buffered,
-            awaiting: self.subject.awaiting(&before.local).to_vec(),
+            object,
+            version,
+            awaiting,
             failure: performed.failure,
-            span: self.subject.span(&before.local),
+            span,
             at: self.steps.len() as u32,
-            before: before.local,
+            before,
         });
         Some(result)
     }
 
     /// The values that are left. Requires that every thread has ended.
     pub(super) fn final_state(&self) -> FinalState {
-        FinalState::of(self.subject, &self.state)
+        self.subject.final_state(&self.state)
     }
 
     /// Reports what is wrong where the execution has come to.
@@ -188,8 +232,10 @@ impl<'a, 'j> Runner<'a, 'j> {
         let steps = &self.steps;
         match end {
             Stuck::Finished => {
-                let final_state = FinalState::of(self.subject, &self.state);
-                self.judge.finished(&final_state, || steps.clone());
+                if let Some(failure) = self.subject.left_behind(&self.state) {
+                    self.judge.left_behind(&failure, || steps.clone());
+                }
+                self.judge.finished(&self.subject.final_state(&self.state), || steps.clone());
             }
             _ => self.judge.stuck(&self.state, end, || steps.clone()),
         }
@@ -201,7 +247,7 @@ impl<'a, 'j> Runner<'a, 'j> {
     }
 
     /// The run as it is now.
-    pub(super) fn into_run(mut self, end: Option<Stuck>) -> Run {
+    pub(super) fn into_run(mut self, end: Option<Stuck>) -> Run<S::Thread> {
         for (thread, state) in self.threads.iter_mut().zip(&self.state.threads) {
             if state.status == Status::Running {
                 thread.pending = Some(RunEvent {
@@ -209,14 +255,16 @@ impl<'a, 'j> Runner<'a, 'j> {
                     result: 0,
                     written: None,
                     buffered: false,
+                    object: self.subject.opaque(&state.local),
+                    version: None,
                     awaiting: self.subject.awaiting(&state.local).to_vec(),
                     failure: None,
                     span: self.subject.span(&state.local),
                     at: u32::MAX - 1,
-                    before: state.local.clone(),
+                    before: self.subject.copy(&state.local),
                 });
             }
         }
-        Run { threads: self.threads, steps: self.steps, end }
+        Run { threads: self.threads, steps: self.steps, created: self.created, end }
     }
 }

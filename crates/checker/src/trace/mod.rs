@@ -1,8 +1,10 @@
 //! Traces: what one execution did, event by event.
 
 mod run;
+mod versions;
 
 pub use run::{FAILED, Run, RunEvent, RunThread};
+pub(crate) use versions::{Histories, INITIAL, Versions, sees_contents};
 
 use crate::execution::{
     Describe, Entry, Failure, Machine, Operation, Rules, State, Status, Stuck, ThreadId, ThreadKey, ThreadState,

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::panic::{Location, resume_unwind};
 use std::ptr::NonNull;
 use unthread_checker::execution::{Operation, ThreadKey, Waits};
-use unthread_checker::program::{Loc, Ordering, RmwOp};
+use unthread_checker::program::{Loc, RmwOp};
 
 std::thread_local! {
     static CURRENT: Cell<Option<(NonNull<Execution>, NonNull<ThreadContext>)>> = const { Cell::new(None) };
@@ -23,6 +23,8 @@ pub(crate) struct Request {
     /// Or until somebody else has accessed one of these, which it has written so often.
     pub(crate) unseen: Vec<(Loc, u32)>,
     pub(crate) waits: Waits,
+    /// The object that it is an operation on, if only the code under test knows what is in it.
+    pub(crate) object: Option<Loc>,
 }
 
 /// A thread runs while this lives.
@@ -30,12 +32,20 @@ pub(crate) struct Entered {
     before: Option<(NonNull<Execution>, NonNull<ThreadContext>)>,
 }
 
+/// Addresses are larger.
+const SMALL: u64 = 1 << 16;
+
 /// Operations of an abandoned execution after which a thread is taken to be stuck in a destructor.
 const MOST_STRAGGLERS: u32 = 100_000;
 
 impl Request {
     pub(crate) fn of(operation: Operation) -> Request {
-        Request { operation, site: 0, awaiting: Vec::new(), unseen: Vec::new(), waits: Waits::Forever }
+        Request { operation, site: 0, awaiting: Vec::new(), unseen: Vec::new(), waits: Waits::Forever, object: None }
+    }
+
+    /// An operation on an object whose contents only the code under test knows.
+    pub(crate) fn on(object: Option<Loc>, operation: Operation) -> Request {
+        Request { object, ..Request::of(operation) }
     }
 }
 
@@ -129,6 +139,9 @@ pub(crate) fn create_cell(kind: &'static str, value: i64) -> u32 {
 pub(crate) fn defer_cell(object: u32, value: i64) {
     with_thread(|execution, thread| {
         thread.new_cells.borrow_mut().push((Loc::global(object as usize), value));
+        if may_be_address(value) {
+            execution.names.borrow_mut().mark_unfit("an atomic holds what may be an address");
+        }
         remember(execution, object as usize, value);
     });
 }
@@ -214,7 +227,6 @@ pub(super) fn after(operation: &Operation, old: i64) -> i64 {
 /// Objects whose contents only the code under test knows are counted up and down, and every operation on them counts. A large operand may be an
 /// address: whether it is the one that was there before can change from run to run.
 pub(super) fn may_be_silent(operation: &Operation) -> bool {
-    const SMALL: u64 = 1 << 16;
     let Operation::Rmw { op, operand, .. } = operation else { return false };
     !matches!(op, RmwOp::Add | RmwOp::Sub | RmwOp::Take) && operand.unsigned_abs() < SMALL
 }
@@ -235,29 +247,18 @@ pub(super) fn note(execution: &Execution, thread: &ThreadContext, request: &Requ
     if let Some(index) = operation.loc().and_then(Loc::as_global)
         && !matches!(operation, Operation::Touch { .. })
     {
-        remember(execution, index, after(operation, result));
+        let left = after(operation, result);
+        if request.object.is_none() && (may_be_address(left) || may_be_address(result)) {
+            execution.names.borrow_mut().mark_unfit("an atomic holds what may be an address");
+        }
+        remember(execution, index, left);
     }
 }
 
-/// A read-modify-write on an object whose contents only the code under test knows: its place in the order of all operations
-/// on that object is what counts.
-#[track_caller]
-pub(crate) fn update(object: u32, op: RmwOp, operand: i64) -> i64 {
-    perform(Operation::Rmw { loc: Loc::global(object as usize), op, operand, ordering: Ordering::SeqCst })
-}
-
-/// A compare-exchange on such an object. Gives what was there.
-#[track_caller]
-pub(crate) fn exchange(object: u32, expected: i64, desired: i64) -> i64 {
-    perform(Operation::Cas { loc: Loc::global(object as usize), expected, desired, ordering: Ordering::SeqCst })
-}
-
-/// The same, once the cell does not show `while_value` any more.
-#[track_caller]
-pub(crate) fn update_when_changed(object: u32, while_value: i64, op: RmwOp, operand: i64, waits: Waits) -> i64 {
-    let loc = Loc::global(object as usize);
-    let operation = Operation::Rmw { loc, op, operand, ordering: Ordering::SeqCst };
-    request(Request { awaiting: vec![(loc, while_value)], waits, ..Request::of(operation) })
+/// Whether a number may be an address, or an address with marks in it: it is large, and neither a few bits nor all but a few. Statics, whose
+/// addresses may look like that, have the same in every execution.
+fn may_be_address(number: i64) -> bool {
+    number.unsigned_abs() >= SMALL && (4..=60).contains(&number.count_ones())
 }
 
 /// Whether something happens that need not: at most as often as allowed in each thread.

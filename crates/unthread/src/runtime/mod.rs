@@ -7,16 +7,18 @@ mod execution;
 mod fiber;
 mod names;
 mod panics;
+mod signal;
 mod spin;
 mod stack;
 mod statics;
 mod subject;
 
 pub(crate) use current::{
-    Request, abandon_or, create_cell, defer_cell, exchange, happens, in_execution, is_live, is_panicking, naming,
-    new_object, perform, request, update, update_when_changed, with_execution, with_thread,
+    Request, abandon_or, create_cell, defer_cell, happens, in_execution, is_live, is_panicking, naming, new_object,
+    perform, request, with_execution, with_thread,
 };
 pub(crate) use execution::Settings;
+pub(crate) use signal::Signal;
 pub(crate) use spin::spin_hint;
 pub(crate) use stack::Here;
 pub(crate) use statics::{Name, static_cell};

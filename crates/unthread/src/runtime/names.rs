@@ -16,6 +16,8 @@ pub(crate) struct Names {
     statics: Vec<usize>,
     /// Sites by the address of their `Location`.
     known: FxHashMap<usize, u32>,
+    /// Why what threads do may depend on more than on the results of operations and the contents of objects.
+    unfit: Option<&'static str>,
 }
 
 /// An object as people see it.
@@ -44,6 +46,16 @@ impl Names {
             self.descriptions[number as usize] = Description { kind, made_at };
         }
         number
+    }
+
+    /// What threads do may depend on more than on the results of operations and the contents of objects.
+    pub(crate) fn mark_unfit(&mut self, why: &'static str) {
+        self.unfit = Some(why);
+    }
+
+    /// Why what threads do may depend on more than that.
+    pub(crate) fn unfit(&self) -> Option<&'static str> {
+        self.unfit
     }
 
     /// The number of a static object.

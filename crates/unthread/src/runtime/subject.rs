@@ -4,7 +4,7 @@ use super::current::{may_be_silent, note};
 use super::execution::{Execution, Settings};
 use super::names::{Names, Site};
 use super::{Request, panics};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ pub(crate) struct ClosureSubject {
     settings: Settings,
     pub(crate) max_threads: usize,
     pub(crate) names: Rc<RefCell<Names>>,
+    /// Some execution had statics with data.
+    has_statics: Cell<bool>,
 }
 
 /// A thread of one execution.
@@ -33,7 +35,14 @@ pub(crate) struct ClosureThread {
 impl ClosureSubject {
     pub(crate) fn new(body: Arc<dyn Fn() + Send + Sync>, buffers: Buffers, settings: Settings) -> ClosureSubject {
         panics::install();
-        ClosureSubject { body, buffers, settings, max_threads: usize::MAX, names: Rc::default() }
+        ClosureSubject {
+            body,
+            buffers,
+            settings,
+            max_threads: usize::MAX,
+            names: Rc::default(),
+            has_statics: Cell::new(false),
+        }
     }
 
     /// Where an operation stands.
@@ -116,6 +125,18 @@ impl Subject for ClosureSubject {
         may_be_silent(operation)
     }
 
+    fn has_opaque(&self) -> bool {
+        true
+    }
+
+    fn opaque(&self, thread: &ClosureThread) -> Option<Loc> {
+        thread.request.object
+    }
+
+    fn unfit(&self) -> Option<String> {
+        self.names.borrow().unfit().map(str::to_string)
+    }
+
     fn initial_cells(&self) -> Vec<i64> {
         Vec::new()
     }
@@ -134,7 +155,9 @@ impl Subject for ClosureSubject {
     }
 
     fn left_behind(&self, state: &State<ClosureThread>) -> Option<Failure> {
-        state.threads.first()?.local.execution.left_behind(state.shared.cells())
+        let execution = &state.threads.first()?.local.execution;
+        self.has_statics.set(self.has_statics.get() || !execution.lazies.borrow().is_empty());
+        execution.left_behind(state.shared.cells())
     }
 }
 
@@ -170,6 +193,11 @@ impl Describe for ClosureSubject {
 
     fn has_plain_cells(&self) -> bool {
         true
+    }
+
+    /// Values that are left are seen by the destructors of statics, if by anyone.
+    fn has_final_states(&self) -> bool {
+        self.has_statics.get()
     }
 
     fn final_state(&self, _: &State<ClosureThread>) -> FinalState {

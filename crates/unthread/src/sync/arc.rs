@@ -141,6 +141,7 @@ impl<T: ?Sized> Arc<T> {
     #[track_caller]
     pub fn weak_count(this: &Arc<T>) -> usize {
         this.count.change(0);
+        with_execution(|execution| execution.names.borrow_mut().mark_unfit("weak references are counted"));
         std::sync::Arc::weak_count(&this.value)
     }
 

@@ -109,10 +109,11 @@ impl Condvar {
         waits: Waits,
     ) -> LockResult<MutexGuard<'a, T>> {
         let (mutex, condvar, lock) = (guard.lock, self.name.get(), guard.lock.lock_number());
-        perform(Operation::Wait { condvar, lock });
+        let contents = mutex.contents();
+        request(Request::on(contents, Operation::Wait { condvar, lock }));
         // The machine has released the mutex; if the thread unwinds now, nobody does so again.
         std::mem::forget(guard);
-        request(Request { waits, ..Request::of(Operation::Reacquire { condvar, lock }) });
+        request(Request { waits, ..Request::on(contents, Operation::Reacquire { condvar, lock }) });
         mutex.guard()
     }
 

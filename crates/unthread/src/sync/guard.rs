@@ -69,7 +69,8 @@ macro_rules! exclusive_guard_traits {
                 crate::runtime::abandon_or((), || {
                     self.lock.poison.done(self.was_panicking);
                     let (lock, mode) = (self.lock.poison.lock(), LockMode::Exclusive);
-                    crate::runtime::perform(Operation::Unlock { lock, mode });
+                    let operation = Operation::Unlock { lock, mode };
+                    crate::runtime::request(crate::runtime::Request::on(self.lock.contents(), operation));
                 });
             }
         }

@@ -5,7 +5,7 @@
 
 pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 
-use crate::runtime::{abandon_or, create_cell, exchange, happens, update, update_when_changed};
+use crate::runtime::{Signal, abandon_or, create_cell, happens};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
@@ -44,7 +44,7 @@ pub struct Receiver<T> {
 }
 
 struct Shared<T> {
-    cell: u32,
+    signal: Signal,
     bound: Option<usize>,
     queue: RefCell<VecDeque<T>>,
     senders: Cell<usize>,
@@ -69,12 +69,12 @@ impl<T> Shared<T> {
     #[track_caller]
     fn new(bound: Option<usize>) -> Rc<Shared<T>> {
         let (queue, senders, receives) = (RefCell::default(), Cell::new(1), Cell::new(true));
-        Rc::new(Shared { cell: create_cell("channel", 0), bound, queue, senders, receives })
+        Rc::new(Shared { signal: Signal::opaque(create_cell("channel", 0)), bound, queue, senders, receives })
     }
 
     #[track_caller]
     fn close(&self) {
-        abandon_or(0, || update(self.cell, RmwOp::Add, CLOSED));
+        abandon_or(0, || self.signal.update(RmwOp::Add, CLOSED));
     }
 
     /// Puts a message into the queue. The operation that makes it known has been performed.
@@ -91,18 +91,18 @@ impl<T> Shared<T> {
         match self.bound {
             Some(bound) if bound > 0 => {
                 let room = Waits::For("room in a channel".to_string());
-                update_when_changed(self.cell, bound as i64, RmwOp::Add, 1, room);
+                self.signal.update_when_changed(bound as i64, RmwOp::Add, 1, room);
                 self.push(message)
             }
             Some(_) => {
-                update(self.cell, RmwOp::Add, 1);
+                self.signal.update(RmwOp::Add, 1);
                 self.push(message)?;
                 let taken = Waits::For("its message to be taken".to_string());
-                update_when_changed(self.cell, 1, RmwOp::Add, 0, taken);
+                self.signal.update_when_changed(1, RmwOp::Add, 0, taken);
                 Ok(())
             }
             None => {
-                update(self.cell, RmwOp::Add, 1);
+                self.signal.update(RmwOp::Add, 1);
                 self.push(message)
             }
         }
@@ -127,12 +127,12 @@ impl<T> SyncSender<T> {
     /// Sends a message if there is room.
     #[track_caller]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
-        let mut there = update(self.shared.cell, RmwOp::Add, 0);
+        let mut there = self.shared.signal.update(RmwOp::Add, 0);
         loop {
             if self.shared.bound.is_some_and(|bound| there >= bound as i64 && there < CLOSED / 2) {
                 return Err(TrySendError::Full(message));
             }
-            match exchange(self.shared.cell, there, there + 1) {
+            match self.shared.signal.exchange(there, there + 1) {
                 found if found == there => break,
                 found => there = found,
             }
@@ -150,14 +150,14 @@ impl<T> Receiver<T> {
     #[track_caller]
     pub fn recv(&self) -> Result<T, RecvError> {
         let message = Waits::For("a message".to_string());
-        update_when_changed(self.shared.cell, 0, RmwOp::Take, 0, message);
+        self.shared.signal.update_when_changed(0, RmwOp::Take, 0, message);
         self.take().ok_or(RecvError)
     }
 
     /// Takes a message if there is one.
     #[track_caller]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        update(self.shared.cell, RmwOp::Take, 0);
+        self.shared.signal.update(RmwOp::Take, 0);
         let none = if self.shared.senders.get() == 0 { TryRecvError::Disconnected } else { TryRecvError::Empty };
         self.take().ok_or(none)
     }
@@ -171,7 +171,7 @@ impl<T> Receiver<T> {
                 TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
             });
         }
-        update_when_changed(self.shared.cell, 0, RmwOp::Take, 0, Waits::Timed);
+        self.shared.signal.update_when_changed(0, RmwOp::Take, 0, Waits::Timed);
         self.take().ok_or(RecvTimeoutError::Disconnected)
     }
 
@@ -225,7 +225,7 @@ impl<T> Clone for SyncSender<T> {
 /// A sender goes: an operation on the channel, as it may be the last one.
 #[track_caller]
 fn drop_sender<T>(shared: &Shared<T>) {
-    abandon_or(0, || update(shared.cell, RmwOp::Add, 0));
+    abandon_or(0, || shared.signal.update(RmwOp::Add, 0));
     shared.senders.set(shared.senders.get() - 1);
     if shared.senders.get() == 0 {
         shared.close();
@@ -249,7 +249,7 @@ impl<T> Drop for SyncSender<T> {
 impl<T> Drop for Receiver<T> {
     #[track_caller]
     fn drop(&mut self) {
-        abandon_or(0, || update(self.shared.cell, RmwOp::Add, CLOSED));
+        abandon_or(0, || self.shared.signal.update(RmwOp::Add, CLOSED));
         self.shared.receives.set(false);
         let left = self.shared.queue.take();
         drop(left);

@@ -2,11 +2,11 @@
 
 use super::guard::{exclusive_guard_traits, lock_traits};
 use super::poison::Poison;
-use crate::runtime::{is_panicking, perform};
+use crate::runtime::{Request, is_panicking, request};
 use std::cell::UnsafeCell;
 use std::sync::{LockResult, TryLockError, TryLockResult};
 use unthread_checker::execution::Operation;
-use unthread_checker::program::LockMode;
+use unthread_checker::program::{Loc, LockMode};
 
 /// A mutex, as in [`std::sync`]. It is poisoned when a thread panics that holds it.
 pub struct Mutex<T: ?Sized> {
@@ -43,6 +43,7 @@ impl<T> Mutex<T> {
     /// The value; the mutex is no more.
     #[track_caller]
     pub fn into_inner(self) -> LockResult<T> {
+        self.poison.look(size_of::<T>());
         self.poison.judge(self.data.into_inner())
     }
 }
@@ -51,14 +52,15 @@ impl<T: ?Sized> Mutex<T> {
     /// Waits until the mutex is free and takes it.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        perform(Operation::Lock { lock: self.poison.lock(), mode: LockMode::Exclusive });
+        request(Request::on(self.contents(), Operation::Lock { lock: self.poison.lock(), mode: LockMode::Exclusive }));
         self.guard()
     }
 
     /// Takes the mutex if it is free.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        match perform(Operation::TryLock { lock: self.poison.lock(), mode: LockMode::Exclusive }) {
+        let operation = Operation::TryLock { lock: self.poison.lock(), mode: LockMode::Exclusive };
+        match request(Request::on(self.contents(), operation)) {
             0 => Err(TryLockError::WouldBlock),
             _ => Ok(self.guard()?),
         }
@@ -68,6 +70,12 @@ impl<T: ?Sized> Mutex<T> {
     pub(super) fn guard(&self) -> LockResult<MutexGuard<'_, T>> {
         let guard = MutexGuard { lock: self, was_panicking: is_panicking(), not_send: std::marker::PhantomData };
         self.poison.judge(guard)
+    }
+
+    /// The value, as something that only the code under test knows.
+    #[track_caller]
+    pub(super) fn contents(&self) -> Option<Loc> {
+        self.poison.contents(size_of_val(&self.data))
     }
 
     /// Where the value is.
@@ -85,6 +93,7 @@ impl<T: ?Sized> Mutex<T> {
     /// The value, for whoever has exclusive access.
     #[track_caller]
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
+        self.poison.look(size_of_val(&self.data));
         self.poison.judge(self.data.get_mut())
     }
 

@@ -1,6 +1,6 @@
 //! A flag to wait for, as loom has it.
 
-use crate::runtime::{Name, update, update_when_changed};
+use crate::runtime::{Name, Signal};
 use unthread_checker::execution::Waits;
 use unthread_checker::program::RmwOp;
 
@@ -25,13 +25,13 @@ impl Notify {
     /// Lets the waiting thread go on, or the next that waits.
     #[track_caller]
     pub fn notify(&self) {
-        update(self.name.get(), RmwOp::Swap, 1);
+        Signal::flag(self.name.get()).update(RmwOp::Swap, 1);
     }
 
     /// Waits for a notification and uses it up.
     #[track_caller]
     pub fn wait(&self) {
-        update_when_changed(self.name.get(), 0, RmwOp::Swap, 0, Waits::For("a notification".to_string()));
+        Signal::flag(self.name.get()).update_when_changed(0, RmwOp::Swap, 0, Waits::For("a notification".to_string()));
     }
 }
 

@@ -1,14 +1,16 @@
 //! Things that happen once.
 
 use super::Mutex;
-use super::atomic::{AtomicBool, Ordering};
-use crate::runtime::Name;
+use crate::runtime::{Name, Request, request};
 use std::cell::UnsafeCell;
 use std::fmt;
+use unthread_checker::execution::Operation;
+use unthread_checker::program::{Access, Loc, Ordering};
 
 /// Runs a closure once, as in [`std::sync`].
 pub struct Once {
-    done: AtomicBool,
+    /// A flag, and whatever the closure did.
+    done: Name,
     running: Mutex<()>,
 }
 
@@ -28,31 +30,39 @@ impl Once {
     /// Nothing has been run.
     #[track_caller]
     pub fn new() -> Once {
-        Once { done: AtomicBool::new(false), running: Mutex::new(()) }
+        Once { done: Name::new("Once"), running: Mutex::new(()) }
     }
 
     /// A static.
     pub const fn const_new() -> Once {
-        Once { done: AtomicBool::const_new(false), running: Mutex::const_new(()) }
+        Once { done: Name::of_static("Once"), running: Mutex::const_new(()) }
     }
 
     /// Runs the closure unless one has been run. When it returns, one has been.
     #[track_caller]
     pub fn call_once(&self, f: impl FnOnce()) {
-        if self.done.load(Ordering::Acquire) {
+        if self.is_completed() {
             return;
         }
         let _running = self.running.lock();
-        if !self.done.load(Ordering::Relaxed) {
+        if !self.is_completed() {
             f();
-            self.done.store(true, Ordering::Release);
+            let loc = self.loc();
+            let (value, ordering, access) = (1, Ordering::Release, Access::Atomic);
+            request(Request::on(Some(loc), Operation::Write { loc, value, ordering, access }));
         }
     }
 
     /// Whether a closure has been run.
     #[track_caller]
     pub fn is_completed(&self) -> bool {
-        self.done.load(Ordering::Acquire)
+        let (loc, ordering, access) = (self.loc(), Ordering::Acquire, Access::Atomic);
+        request(Request::on(Some(loc), Operation::Read { loc, ordering, access })) != 0
+    }
+
+    #[track_caller]
+    fn loc(&self) -> Loc {
+        Loc::global(self.done.get() as usize)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A lock and the cell of its flag have the same number.
 
-use crate::runtime::{Name, abandon_or, in_execution, is_panicking, perform, with_execution};
+use crate::runtime::{Name, Request, abandon_or, in_execution, is_panicking, perform, request, with_execution};
 use std::cell::UnsafeCell;
 use std::sync::{LockResult, PoisonError};
 use unthread_checker::execution::Operation;
@@ -12,6 +12,9 @@ use unthread_checker::program::{Access, Loc, Ordering};
 pub(super) struct Poison {
     name: Name,
 }
+
+/// Numbers from here on are not those of cells, but of what locks protect.
+const CONTENTS: usize = 1 << 40;
 
 impl Poison {
     /// For a new lock.
@@ -29,6 +32,24 @@ impl Poison {
     #[track_caller]
     pub(super) fn lock(&self) -> u32 {
         self.name.get()
+    }
+
+    /// What the lock protects, as an object whose contents only the code under test knows. It has so many bytes.
+    #[track_caller]
+    pub(super) fn contents(&self, size: usize) -> Option<Loc> {
+        (size > 0).then(|| Loc::global(CONTENTS + self.lock() as usize))
+    }
+
+    /// Whoever has exclusive access looks at what the lock protects.
+    #[track_caller]
+    pub(super) fn look(&self, size: usize) {
+        abandon_or((), || {
+            if let Some(contents) = self.contents(size) {
+                let loc = Loc::global(self.lock() as usize);
+                let (ordering, access) = (Ordering::Relaxed, Access::Atomic);
+                request(Request::on(Some(contents), Operation::Read { loc, ordering, access }));
+            }
+        });
     }
 
     /// Where what the lock protects is.
@@ -55,7 +76,10 @@ impl Poison {
     pub(super) fn done(&self, was_panicking: bool) {
         if !was_panicking && is_panicking() {
             let lock = self.lock();
-            with_execution(|execution| execution.poisoned.borrow_mut().push(lock));
+            with_execution(|execution| {
+                execution.poisoned.borrow_mut().push(lock);
+                execution.names.borrow_mut().mark_unfit("a lock is poisoned");
+            });
             self.set(true);
         }
     }

@@ -2,11 +2,11 @@
 
 use super::guard::{exclusive_guard_traits, guard_traits, lock_traits};
 use super::poison::Poison;
-use crate::runtime::{abandon_or, is_panicking, perform};
+use crate::runtime::{Request, abandon_or, is_panicking, request};
 use std::cell::UnsafeCell;
 use std::sync::{LockResult, TryLockError, TryLockResult};
 use unthread_checker::execution::Operation;
-use unthread_checker::program::LockMode;
+use unthread_checker::program::{Loc, LockMode};
 
 /// A read-write lock, as in [`std::sync`]. It is poisoned when a thread panics that holds it for writing.
 pub struct RwLock<T: ?Sized> {
@@ -51,6 +51,7 @@ impl<T> RwLock<T> {
     /// The value; the lock is no more.
     #[track_caller]
     pub fn into_inner(self) -> LockResult<T> {
+        self.poison.look(size_of::<T>());
         self.poison.judge(self.data.into_inner())
     }
 }
@@ -59,14 +60,15 @@ impl<T: ?Sized> RwLock<T> {
     /// Waits until nobody writes.
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        perform(Operation::Lock { lock: self.poison.lock(), mode: LockMode::Shared });
+        request(Request::on(self.contents(), Operation::Lock { lock: self.poison.lock(), mode: LockMode::Shared }));
         self.read_guard()
     }
 
     /// Takes the lock for reading if nobody writes.
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        match perform(Operation::TryLock { lock: self.poison.lock(), mode: LockMode::Shared }) {
+        let operation = Operation::TryLock { lock: self.poison.lock(), mode: LockMode::Shared };
+        match request(Request::on(self.contents(), operation)) {
             0 => Err(TryLockError::WouldBlock),
             _ => Ok(self.read_guard()?),
         }
@@ -75,17 +77,24 @@ impl<T: ?Sized> RwLock<T> {
     /// Waits until nobody else reads or writes.
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        perform(Operation::Lock { lock: self.poison.lock(), mode: LockMode::Exclusive });
+        request(Request::on(self.contents(), Operation::Lock { lock: self.poison.lock(), mode: LockMode::Exclusive }));
         self.write_guard()
     }
 
     /// Takes the lock for writing if nobody reads or writes.
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        match perform(Operation::TryLock { lock: self.poison.lock(), mode: LockMode::Exclusive }) {
+        let operation = Operation::TryLock { lock: self.poison.lock(), mode: LockMode::Exclusive };
+        match request(Request::on(self.contents(), operation)) {
             0 => Err(TryLockError::WouldBlock),
             _ => Ok(self.write_guard()?),
         }
+    }
+
+    /// The value, as something that only the code under test knows.
+    #[track_caller]
+    pub(super) fn contents(&self) -> Option<Loc> {
+        self.poison.contents(size_of_val(&self.data))
     }
 
     /// Where the value is.
@@ -108,6 +117,7 @@ impl<T: ?Sized> RwLock<T> {
     /// The value, for whoever has exclusive access.
     #[track_caller]
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
+        self.poison.look(size_of_val(&self.data));
         self.poison.judge(self.data.get_mut())
     }
 
@@ -128,7 +138,8 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     #[track_caller]
     fn drop(&mut self) {
         abandon_or((), || {
-            perform(Operation::Unlock { lock: self.lock.poison.lock(), mode: LockMode::Shared });
+            let operation = Operation::Unlock { lock: self.lock.poison.lock(), mode: LockMode::Shared };
+            request(Request::on(self.lock.contents(), operation));
         });
     }
 }

@@ -1,10 +1,10 @@
 //! Generated programs, once interpreted and once as Rust code on coroutines: the same histories and the same deadlocks, under every
-//! memory model.
+//! memory model and with every engine that closures have.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use unthread::model::{Builder, MemoryModel, StopReason};
+use unthread::model::{Builder, Engine, MemoryModel, StopReason};
 use unthread::sync::RwLock;
 use unthread::sync::atomic::{AtomicI64, Ordering, fence};
 use unthread::thread;
@@ -19,6 +19,15 @@ type Histories = Vec<Vec<i64>>;
 
 #[test]
 fn generated_programs_do_the_same_as_closures() {
+    compare_generated(Engine::Dpor);
+}
+
+#[test]
+fn generated_programs_do_the_same_as_closures_with_mcr() {
+    compare_generated(Engine::Mcr);
+}
+
+fn compare_generated(engine: Engine) {
     let features = Features { locks: true, control: true, ..Features::MEMORY };
     let (cases, compared) = (cases(1000), AtomicU32::new(0));
     for_all(sketches(features), cases, |sketch| {
@@ -26,7 +35,7 @@ fn generated_programs_do_the_same_as_closures() {
             return Ok(());
         }
         compared.fetch_add(1, Relaxed);
-        MemoryModel::ALL.into_iter().try_for_each(|memory| compare(sketch, memory))
+        MemoryModel::ALL.into_iter().try_for_each(|memory| compare(sketch, memory, engine))
     });
     let compared = compared.into_inner();
     assert!(compared >= cases / 4, "only {compared} of {cases} programs were compared");
@@ -48,7 +57,7 @@ fn is_left_out(statement: &Statement) -> bool {
     }
 }
 
-fn compare(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
+fn compare(sketch: &Sketch, memory: MemoryModel, engine: Engine) -> Result<(), String> {
     let program = sketch.program();
     let options = Options { all_violations: true, ..Options::new(memory) };
     let interpreter = Interpreter::new(&program);
@@ -67,7 +76,10 @@ fn compare(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
     let (notes, shared) = (seen.clone(), Arc::new(sketch.clone()));
     let mut builder = Builder::new();
     builder.max_permutations = Some(20_000);
-    let report = builder.memory(memory).report(move || run(&shared, &notes));
+    let report = builder.memory(memory).engine(engine).report(move || run(&shared, &notes));
+    if report.engine != engine {
+        return Err(format!("{memory}: {} is not up to it", engine.name()));
+    }
     match report.stop {
         StopReason::ExecutionLimit => return Ok(()),
         StopReason::Violation => {

@@ -7,6 +7,8 @@
 mod first;
 mod generated;
 mod loom_is_wrong;
+mod mcr;
+mod scripts;
 mod shapes;
 mod spinning;
 mod statics;

@@ -17,8 +17,9 @@ impl Book<'_> {
         let locks = effect::lock_values(run);
         for (thread, locks) in run.threads.iter().zip(locks) {
             let number = self.thread(thread.key);
-            let Some(first) = thread.events.first().or(thread.pending.as_ref()) else { continue };
-            let state = LocalState { thread: first.before.clone(), laps: Laps::default(), held: vec![] };
+            let first = thread.events.first().or(thread.pending.as_ref());
+            let Some(first) = first.and_then(|event| event.before.clone()) else { continue };
+            let state = LocalState { thread: first, laps: Laps::default(), held: vec![] };
             let mut node = self.node(number, state);
             for (event, lock) in thread.events.iter().zip(locks) {
                 self.enter(node);

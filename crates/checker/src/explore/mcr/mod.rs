@@ -25,7 +25,7 @@ mod worker;
 use super::judge::Judge;
 use super::{Options, Watch};
 use crate::causality::Prediction;
-use crate::execution::Interpreter;
+use crate::execution::{Describe, Interpreter, IrThread};
 use crate::report::{Report, Statistics, StopReason};
 use pool::{Pool, State};
 use std::collections::BTreeSet;
@@ -37,6 +37,13 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
     if options.jobs > 1 && state.stop == Some(StopReason::Violation) {
         (state, judge) = explore(subject, &Options { jobs: 1, ..options.clone() }, watch);
     }
+    report(options, state, judge)
+}
+
+/// Explores any subject and reports, or says that it cannot: what threads do must depend on nothing but the results of their operations and the contents
+/// of opaque objects.
+pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    let (state, judge) = explore_alone(subject, options, watch);
     report(options, state, judge)
 }
 
@@ -55,7 +62,7 @@ pub fn predict(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) 
     report
 }
 
-fn report(options: &Options, state: State, mut judge: Judge<'_>) -> Report {
+fn report<S: Describe>(options: &Options, state: State<S::Thread>, mut judge: Judge<'_, S>) -> Report {
     let combinations = state.seen.n_complete();
     let statistics = Statistics {
         executions: combinations,
@@ -81,17 +88,19 @@ pub fn histories(
 }
 
 /// Lets the workers work until nothing is left to do.
-fn explore<'a>(subject: &'a Interpreter<'a>, options: &Options, watch: &dyn Watch) -> (State, Judge<'a>) {
+fn explore<'a>(
+    subject: &'a Interpreter<'a>,
+    options: &Options,
+    watch: &dyn Watch,
+) -> (State<IrThread>, Judge<'a, Interpreter<'a>>) {
+    if options.jobs <= 1 {
+        return explore_alone(subject, options, watch);
+    }
     let pool = Pool::new();
     let mut first = Worker::new(subject, options, &pool, watch);
-    let start = first.execute(&Prediction(Vec::new()));
-    let mut judge = match start {
+    let mut judge = match first.execute(&Prediction(Vec::new())) {
         Err(stop) => {
             pool.end(stop);
-            first.judge
-        }
-        Ok(()) if options.jobs <= 1 => {
-            first.work();
             first.judge
         }
         Ok(()) => std::thread::scope(|scope| {
@@ -111,8 +120,22 @@ fn explore<'a>(subject: &'a Interpreter<'a>, options: &Options, watch: &dyn Watc
             judge
         }),
     };
-    if options.jobs > 1 {
-        judge.sort();
+    judge.sort();
+    (pool.into_state(), judge)
+}
+
+/// Lets one worker work until nothing is left to do.
+fn explore_alone<'a, S: Describe>(
+    subject: &'a S,
+    options: &Options,
+    watch: &dyn Watch,
+) -> (State<S::Thread>, Judge<'a, S>) {
+    let pool = Pool::new();
+    let mut worker = Worker::new(subject, options, &pool, watch);
+    match worker.execute(&Prediction(Vec::new())) {
+        Err(stop) => pool.end(stop),
+        Ok(()) => worker.work(),
     }
+    let judge = worker.judge;
     (pool.into_state(), judge)
 }

@@ -8,16 +8,15 @@ use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// Work and knowledge.
-pub(super) struct Pool {
-    state: Mutex<State>,
+pub(super) struct Pool<T> {
+    state: Mutex<State<T>>,
     changed: Condvar,
 }
 
 /// What is behind the lock.
-#[derive(Default)]
-pub(super) struct State {
+pub(super) struct State<T> {
     pub(super) seen: Seen,
-    waiting: Vec<Run>,
+    waiting: Vec<Run<T>>,
     /// Workers that are learning from a run, and so may find more.
     busy: usize,
     /// Why to end early.
@@ -33,21 +32,21 @@ pub(super) struct State {
     pub(super) n_repeated: u64,
 }
 
-impl Pool {
-    pub(super) fn new() -> Pool {
+impl<T> Pool<T> {
+    pub(super) fn new() -> Pool<T> {
         Pool { state: Mutex::default(), changed: Condvar::new() }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().expect("no worker panics while it holds the lock")
     }
 
-    pub(super) fn into_state(self) -> State {
+    pub(super) fn into_state(self) -> State<T> {
         self.state.into_inner().expect("no worker panics while it holds the lock")
     }
 
     /// A run to learn from. Waits while others may still find one; nothing when everything is done.
-    pub(super) fn next(&self) -> Option<(Run, Busy<'_>)> {
+    pub(super) fn next(&self) -> Option<(Run<T>, Busy<'_, T>)> {
         let mut state = self.lock();
         loop {
             if state.stop.is_some() {
@@ -65,7 +64,7 @@ impl Pool {
     }
 
     /// Adds an execution. Says whether it is new.
-    pub(super) fn add(&self, run: Run) -> bool {
+    pub(super) fn add(&self, run: Run<T>) -> bool {
         let history = |at: usize| (run.threads[at].key, run.history(at).collect());
         let mut histories: Vec<(ThreadKey, Vec<i64>)> = (0..run.threads.len()).map(history).collect();
         histories.sort_unstable_by_key(|history| history.0);
@@ -87,10 +86,27 @@ impl Pool {
     }
 }
 
-/// A worker that learns from a run, until it is dropped.
-pub(super) struct Busy<'a>(&'a Pool);
+impl<T> Default for State<T> {
+    fn default() -> State<T> {
+        State {
+            seen: Seen::default(),
+            waiting: Vec::new(),
+            busy: 0,
+            stop: None,
+            final_states: BTreeSet::new(),
+            races: BTreeSet::new(),
+            late_commits: BTreeSet::new(),
+            n_steps: 0,
+            solver: SolverStatistics::default(),
+            n_repeated: 0,
+        }
+    }
+}
 
-impl Drop for Busy<'_> {
+/// A worker that learns from a run, until it is dropped.
+pub(super) struct Busy<'a, T>(&'a Pool<T>);
+
+impl<T> Drop for Busy<'_, T> {
     fn drop(&mut self) {
         // A worker that panics must not leave the others waiting.
         let mut state = self.0.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

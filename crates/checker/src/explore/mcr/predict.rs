@@ -6,15 +6,15 @@
 //!
 //! If there is nothing to deviate to and no other way to get stuck, then this execution was all that can happen.
 
-use super::super::runner::Runner;
 use super::super::{During, Stage};
 use super::worker::{MOST_EVENTS, Worker};
 use crate::causality::{Causality, Prediction};
+use crate::execution::Describe;
 use crate::report::StopReason;
 use crate::solver::{Goal, Lit, Solver};
 use std::collections::BTreeSet;
 
-impl Worker<'_, '_> {
+impl<S: Describe> Worker<'_, '_, S> {
     /// Runs one execution and asks what it implies. Says whether that was everything.
     pub(super) fn predict(&mut self) -> Result<StopReason, StopReason> {
         self.execute(&Prediction(Vec::new()))?;
@@ -45,11 +45,12 @@ impl Worker<'_, '_> {
             }
             let Some(solution) = self.ask(solver, Goal::Deviate, deviation)? else { continue };
             let _running = During::new(self.watch, Stage::Run);
-            let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+            let most = self.options.limits.events_or(MOST_EVENTS);
+            let mut runner = self.runner();
             runner.follow(&causality.prediction(&solution)).map_err(StopReason::Failed)?;
             for (thread, other) in causality.deviations().filter(|&(_, other)| solution.holds(other)) {
                 done.insert(other);
-                runner.go_on_alone(thread, self.options.limits.events_or(MOST_EVENTS));
+                runner.go_on_alone(thread, most);
             }
         }
         Ok(!done.is_empty())

@@ -6,34 +6,36 @@ use super::super::{During, Options, Progress, Stage, Watch};
 use super::pool::Pool;
 use super::seen::Seen;
 use crate::causality::{Causality, Given, Known, Prediction};
-use crate::execution::{Interpreter, Machine, Operation, Stuck, Subject};
+use crate::execution::{Describe, Machine, Operation, Stuck};
 use crate::program::Loc;
 use crate::report::StopReason;
 use crate::solver::{Answer, Goal, Lit, Query, Solution, Solver};
-use crate::trace::{FAILED, Run, RunEvent};
+use crate::trace::{FAILED, Histories, Run, RunEvent};
+use rustc_hash::FxHashMap;
 
 /// No execution of an IR program that ends is longer, unless the user says so.
 pub(super) const MOST_EVENTS: u64 = 100_000;
 
-pub(super) struct Worker<'a, 'p> {
-    pub(super) subject: &'a Interpreter<'a>,
-    pub(super) machine: Machine<'a, Interpreter<'a>>,
+pub(super) struct Worker<'a, 'p, S: Describe> {
+    pub(super) subject: &'a S,
+    pub(super) machine: Machine<'a, S>,
     pub(super) options: &'p Options,
-    pub(super) pool: &'p Pool,
+    pub(super) pool: &'p Pool<S::Thread>,
     pub(super) watch: &'p dyn Watch,
-    pub(super) judge: Judge<'a>,
+    pub(super) judge: Judge<'a, S>,
+    histories: Histories,
 }
 
-impl<'a, 'p> Worker<'a, 'p> {
+impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
     pub(super) fn new(
-        subject: &'a Interpreter<'a>,
+        subject: &'a S,
         options: &'p Options,
-        pool: &'p Pool,
+        pool: &'p Pool<S::Thread>,
         watch: &'p dyn Watch,
-    ) -> Worker<'a, 'p> {
+    ) -> Worker<'a, 'p, S> {
         let machine = Machine::new(subject, options.rules);
         let judge = Judge::new(subject, options.rules);
-        Worker { subject, machine, options, pool, watch, judge }
+        Worker { subject, machine, options, pool, watch, judge, histories: Histories::default() }
     }
 
     /// Learns from runs until there are none left, or something ends the search.
@@ -45,16 +47,31 @@ impl<'a, 'p> Worker<'a, 'p> {
         }
     }
 
+    /// An execution that has not begun.
+    pub(super) fn runner(&mut self) -> Runner<'a, '_, S> {
+        let runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+        match self.subject.has_opaque() {
+            true => runner.with_versions(&mut self.histories),
+            false => runner,
+        }
+    }
+
     /// Runs a prediction to its end.
     pub(super) fn execute(&mut self, prediction: &Prediction) -> Result<(), StopReason> {
         let running = During::new(self.watch, Stage::Run);
-        let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+        let most = self.options.limits.events_or(MOST_EVENTS);
+        let mut runner = self.runner();
         runner.follow(prediction).map_err(StopReason::Failed)?;
-        let end = runner.finish(self.options.limits.events_or(MOST_EVENTS)).ok_or(StopReason::EventLimit)?;
+        let end = runner.finish(most).ok_or(StopReason::EventLimit)?;
         runner.judge_end(&end);
         let final_state = (end == Stuck::Finished).then(|| runner.final_state());
+        let unfit = runner.unfit.map(str::to_string);
         let run = runner.into_run(Some(end));
         drop(running);
+        if let Some(why) = unfit.or_else(|| self.subject.unfit()) {
+            self.one_violation_is_enough()?;
+            return Err(StopReason::Unsupported(why));
+        }
         let failing = (!self.options.all_violations).then(|| self.failing(&run));
         let is_new = self.pool.add(run);
         if !is_new && self.options.jobs <= 1 {
@@ -72,26 +89,26 @@ impl<'a, 'p> Worker<'a, 'p> {
 
     /// The deviations from a run after which a thread fails at once. Where one violation is enough they are looked at before
     /// all others: an assertion that depends on one value is found as soon as a run shows that the value is possible.
-    fn failing(&self, run: &Run) -> Option<(Causality, Vec<Lit>)> {
+    fn failing(&self, run: &Run<S::Thread>) -> Option<(Causality, Vec<Lit>)> {
         let events: Vec<_> =
             run.threads.iter().flat_map(|thread| thread.events.iter().chain(&thread.pending)).collect();
-        let may_fail = |event: &RunEvent| {
+        let may_fail = |event: &RunEvent<S::Thread>| {
             let returns = matches!(
                 event.operation,
                 Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. } | Operation::Choose { .. }
             );
-            returns && self.subject.may_fail_after(&event.before)
+            returns && event.before.as_ref().is_some_and(|thread| self.subject.may_fail_after(thread))
         };
         if !events.iter().any(|event| may_fail(event)) {
             return None;
         }
         let fails = |at: usize, result: i64| {
-            let event: &RunEvent = events[at];
-            result != FAILED && may_fail(event) && {
-                let mut thread = event.before.clone();
+            let event: &RunEvent<S::Thread> = events[at];
+            let thread = event.before.as_ref().filter(|_| result != FAILED && may_fail(event));
+            thread.and_then(|thread| self.subject.copy(thread)).is_some_and(|mut thread| {
                 self.subject.resume(&mut thread, result);
                 matches!(self.subject.operation(&thread), Operation::Fail(_))
-            }
+            })
         };
         let causality = self.causality(run, &fails);
         let failing = causality.other_results().filter(|&(at, result, _)| fails(at, result));
@@ -116,7 +133,7 @@ impl<'a, 'p> Worker<'a, 'p> {
     }
 
     /// Runs everything that one run shows to be possible and that has not been seen.
-    fn learn(&mut self, run: &Run) -> Result<(), StopReason> {
+    fn learn(&mut self, run: &Run<S::Thread>) -> Result<(), StopReason> {
         let causality = self.causality(run, &|_, _| false);
         let mut solver = self.solver(&causality);
         let outcome = self.ask_everything(&causality, &mut solver);
@@ -125,18 +142,24 @@ impl<'a, 'p> Worker<'a, 'p> {
     }
 
     fn ask_everything(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
+        if causality.has_opaque() {
+            // Who races sees what nobody left there, and does what nobody can predict.
+            self.race(causality, solver)?;
+        }
         self.deviate(causality, solver)?;
         self.get_stuck(causality, solver)?;
-        self.race(causality, solver)?;
+        if !causality.has_opaque() {
+            self.race(causality, solver)?;
+        }
         self.commit_late(causality, solver)?;
         self.finish_otherwise(causality, solver)
     }
 
     /// The causality of a run, in which these reads and other values have literals of their own.
-    pub(super) fn causality(&self, run: &Run, named: &dyn Fn(usize, i64) -> bool) -> Causality {
+    pub(super) fn causality(&self, run: &Run<S::Thread>, named: &dyn Fn(usize, i64) -> bool) -> Causality {
         let _learning = During::new(self.watch, Stage::Learn);
-        let initial_cells = self.subject.initial_cells();
-        let initial = move |loc: Loc| loc.as_global().map_or(0, |index| initial_cells[index]);
+        let created: FxHashMap<Loc, i64> = run.created.iter().copied().collect();
+        let initial = move |loc: Loc| created.get(&loc).copied().unwrap_or(0);
         let Options { memory, first_sources: few, .. } = *self.options;
         Causality::of(run, &Given { memory, initial: &initial, named, few })
     }
@@ -209,7 +232,7 @@ impl<'a, 'p> Worker<'a, 'p> {
                     Some(commit) => causality.prediction_until(&solution, commit),
                     None => causality.prediction(&solution),
                 };
-                let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+                let mut runner = self.runner();
                 runner.follow(&prediction).map_err(StopReason::Failed)?;
                 runner.judge_races();
                 self.pool.lock().races.insert(places);
@@ -226,7 +249,7 @@ impl<'a, 'p> Worker<'a, 'p> {
             }
             let Some(solution) = self.ask(solver, Goal::LateCommit, late)? else { continue };
             let _running = During::new(self.watch, Stage::Run);
-            let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+            let mut runner = self.runner();
             runner.follow(&causality.whole_prediction(&solution)).map_err(StopReason::Failed)?;
             self.pool.lock().late_commits.insert(place);
             self.one_violation_is_enough()?;
@@ -240,20 +263,18 @@ impl<'a, 'p> Worker<'a, 'p> {
         causality: &Causality,
         solver: &mut Solver<'_>,
     ) -> Result<(), StopReason> {
-        let Some(goal) = causality.goals.finish.filter(|_| !causality.goals.finals.is_empty()) else { return Ok(()) };
+        let asks = self.subject.has_final_states() && !causality.goals.finals.is_empty();
+        let Some(goal) = causality.goals.finish.filter(|_| asks) else { return Ok(()) };
         while let Some(solution) = self.ask(solver, Goal::Finish, goal)? {
             let _running = During::new(self.watch, Stage::Run);
-            let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+            let mut runner = self.runner();
             runner.follow(&causality.whole_prediction(&solution)).map_err(StopReason::Failed)?;
             runner.judge_end(&Stuck::Finished);
             let state = runner.final_state();
-            let value = |loc: Loc| match loc.as_global() {
-                Some(index) => state.cells[index],
-                None => state.heap.iter().find(|cell| cell.0 == loc).map_or(0, |cell| cell.1),
-            };
             let mut clause = vec![!goal];
             for (&loc, finals) in &causality.goals.finals {
-                clause.extend(finals.iter().filter(|is| is.0 == value(loc)).map(|is| !is.1));
+                let value = runner.state.shared.read(loc);
+                clause.extend(finals.iter().filter(|is| is.0 == value).map(|is| !is.1));
             }
             if clause.iter().any(|&lit| solution.holds(lit)) {
                 return Err(StopReason::Failed("an execution does not end with the values predicted".to_string()));

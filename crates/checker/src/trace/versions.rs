@@ -1,0 +1,125 @@
+//! Versions: the contents of opaque objects, as numbers.
+//!
+//! What is in an opaque object only the code under test knows: data behind a lock, messages in a channel. It is what the last thread that changed it made of
+//! all that this thread had seen, which is its history. So a number for "this thread, after this history" stands for the contents, and an operation that sees them has
+//! that number for a result. Histories that agree in such numbers agree in what the threads saw.
+
+use crate::execution::{Operation, Performed, ThreadKey};
+use crate::program::{Access, Loc, LockMode};
+use crate::schedule::Action;
+use rustc_hash::FxHashMap;
+
+/// Numbers for histories: the same in all executions of a search.
+#[derive(Default)]
+pub(crate) struct Histories {
+    /// By what came before, and the last result.
+    longer: FxHashMap<(History, i64), History>,
+    empty: FxHashMap<ThreadKey, History>,
+}
+
+/// A thread and what it has seen.
+type History = i64;
+
+/// The version of an object that nobody has changed. Histories have larger numbers, and a lock that could not be taken a smaller one.
+pub(crate) const INITIAL: i64 = 1;
+
+/// What opaque objects hold in one execution.
+pub(crate) struct Versions<'j> {
+    histories: &'j mut Histories,
+    memory: FxHashMap<Loc, i64>,
+    threads: Vec<Thread>,
+}
+
+struct Thread {
+    history: History,
+    /// What it has changed and others cannot see yet, in order.
+    waiting: Vec<(Loc, i64)>,
+}
+
+impl Histories {
+    fn empty(&mut self, thread: ThreadKey) -> History {
+        let next = self.next();
+        *self.empty.entry(thread).or_insert(next)
+    }
+
+    fn longer(&mut self, history: History, result: i64) -> History {
+        let next = self.next();
+        *self.longer.entry((history, result)).or_insert(next)
+    }
+
+    fn next(&self) -> History {
+        INITIAL + 1 + (self.empty.len() + self.longer.len()) as History
+    }
+}
+
+impl<'j> Versions<'j> {
+    pub(crate) fn new(histories: &'j mut Histories) -> Versions<'j> {
+        Versions { histories, memory: FxHashMap::default(), threads: Vec::new() }
+    }
+
+    /// There is one more thread.
+    pub(crate) fn add_thread(&mut self, key: ThreadKey) {
+        let history = self.histories.empty(key);
+        self.threads.push(Thread { history, waiting: Vec::new() });
+    }
+
+    /// A thread has taken a step; if it was an operation on an opaque object, on this one. Gives what its history says of it, and the version that it leaves.
+    pub(crate) fn note(
+        &mut self,
+        thread: usize,
+        action: Action,
+        object: Option<Loc>,
+        performed: &Performed,
+    ) -> (i64, Option<i64>) {
+        let this = &mut self.threads[thread];
+        if let Action::Flush(_) = action {
+            let at = performed.written.and_then(|(loc, _)| this.waiting.iter().position(|store| store.0 == loc));
+            if let Some((loc, version)) = at.map(|at| this.waiting.remove(at)) {
+                self.memory.insert(loc, version);
+            }
+            return (0, None);
+        }
+        let mut result = performed.history_entry();
+        let opaque = object.zip(performed.operation.as_ref()).filter(|_| performed.failure.is_none());
+        if let Some((loc, operation)) = opaque
+            && sees_contents(operation)
+            && !(matches!(operation, Operation::TryLock { .. }) && result == 0)
+        {
+            let own = this.waiting.iter().rev().find(|store| store.0 == loc).map(|store| store.1);
+            result = own.or_else(|| self.memory.get(&loc).copied()).unwrap_or(INITIAL);
+        }
+        this.history = self.histories.longer(this.history, result);
+        let changed = opaque.filter(|(_, operation)| changes_contents(operation, performed));
+        let Some((loc, _)) = changed else { return (result, None) };
+        match performed.buffered {
+            true => this.waiting.push((loc, this.history)),
+            false => drop(self.memory.insert(loc, this.history)),
+        }
+        (result, Some(this.history))
+    }
+}
+
+/// Whether an operation on an opaque object sees its contents (a try-lock: unless it fails).
+pub(crate) fn sees_contents(operation: &Operation) -> bool {
+    match operation {
+        Operation::Lock { .. }
+        | Operation::TryLock { .. }
+        | Operation::Reacquire { .. }
+        | Operation::Touch { .. }
+        | Operation::Read { .. }
+        | Operation::Rmw { .. }
+        | Operation::Cas { .. } => true,
+        // Whoever can write plain data can read it first.
+        Operation::Write { access, .. } => *access == Access::Plain,
+        _ => false,
+    }
+}
+
+fn changes_contents(operation: &Operation, performed: &Performed) -> bool {
+    match operation {
+        Operation::Touch { writes, .. } => *writes,
+        Operation::Unlock { mode, .. } => *mode == LockMode::Exclusive,
+        Operation::Wait { .. } => true,
+        _ => performed.written.is_some(),
+    }
+}
