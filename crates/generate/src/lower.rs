@@ -1,10 +1,13 @@
 //! Sketches as programs. The program's source text is the sketch in readable form, and every instruction's span is its line there.
 
-use crate::sketch::{LockName, Parent, PlaceSketch, Sketch, Statement, Test, ThreadSketch, Value, Var};
+mod access;
+
+use crate::sketch::{LockName, Parent, PlaceSketch, Sketch, Statement, Test, ThreadSketch, Var};
+use access::{var, var_text};
 use std::{fmt::Write, sync::Arc};
 use unthread_checker::program::{
     Access, BinaryOp, Cell, Condition, Expr, ExprOver, FinalValue, Indexed, Instr, Loc, Lock, LockKind, LockMode, Loop,
-    Ordering, Pc, Place, Program, Quantifier, Reg, Routine, Source, Span, Start,
+    Ordering, Pc, Program, Quantifier, Reg, Routine, Source, Span, Start,
 };
 
 const REGISTERS: [&str; 10] = ["p", "r0", "r1", "r2", "seen", "i0", "i1", "t1", "t2", "t3"];
@@ -348,93 +351,10 @@ impl Lowering {
         };
         self.emit(&line, instr);
     }
-
-    fn access(&self, statement: &Statement) -> (String, Instr) {
-        match *statement {
-            Statement::Load { dst, place, ordering } => (
-                format!("{} = {} ({ordering:?})", var_text(dst), self.place_text(place)),
-                Instr::Load { dst: var(dst), place: self.place(place), ordering },
-            ),
-            Statement::Store { place, value, ordering } => (
-                format!("{} = {} ({ordering:?})", self.place_text(place), self.value_text(value)),
-                Instr::Store { place: self.place(place), value: self.value(value), ordering },
-            ),
-            Statement::Rmw { dst, place, op, operand, ordering } => (
-                format!("{} = {op:?}({}, {})", var_text(dst), self.place_text(place), self.value_text(operand)),
-                Instr::Rmw {
-                    dst: Some(var(dst)),
-                    place: self.place(place),
-                    op,
-                    operand: self.value(operand),
-                    ordering,
-                },
-            ),
-            Statement::Cas { dst, place, expected, desired, ordering } => {
-                let (expected_text, desired_text) = (self.value_text(expected), self.value_text(desired));
-                let (expected, desired) = (self.value(expected), self.value(desired));
-                (
-                    format!("{} = cas({}, {expected_text}, {desired_text})", var_text(dst), self.place_text(place)),
-                    Instr::Cas { dst: var(dst), place: self.place(place), expected, desired, ordering },
-                )
-            }
-            _ => unreachable!("only accesses are given"),
-        }
-    }
-
-    fn place(&self, place: PlaceSketch) -> Place {
-        match place {
-            PlaceSketch::Cell(cell) => Place::Cell((cell % self.cells.len()) as u32),
-            PlaceSketch::Element(index) => {
-                Place::Element { base: self.cells.len() as u32, length: ARRAY as u32, index: self.value(index) }
-            }
-            PlaceSketch::Target(offset) => {
-                Place::Deref { pointer: var(Var::P).into(), offset: offset % 2, access: Access::Atomic }
-            }
-        }
-    }
-
-    fn place_text(&self, place: PlaceSketch) -> String {
-        match place {
-            PlaceSketch::Cell(cell) => self.cells[cell % self.cells.len()].to_string(),
-            PlaceSketch::Element(index) => format!("a[{}]", self.value_text(index)),
-            PlaceSketch::Target(offset) => format!("p[{}]", offset % 2),
-        }
-    }
-
-    fn value(&self, value: Value) -> Expr {
-        match value {
-            Value::Const(value) => value.into(),
-            Value::Var(of) => var(of).into(),
-            Value::Plus(of, by) => Expr::from(var(of)).binary(BinaryOp::Add, by.into()),
-            Value::Quotient(value, by) => Expr::from(value).binary(BinaryOp::Div, var(by).into()),
-            Value::AddressOf(cell) => Loc::global(cell % self.cells.len()).pointer().into(),
-        }
-    }
-
-    fn value_text(&self, value: Value) -> String {
-        match value {
-            Value::Const(value) => value.to_string(),
-            Value::Var(of) => var_text(of),
-            Value::Plus(of, by) => format!("{} + {by}", var_text(of)),
-            Value::Quotient(value, by) => format!("{value} / {}", var_text(by)),
-            Value::AddressOf(cell) => format!("&{}", self.place_text(PlaceSketch::Cell(cell))),
-        }
-    }
 }
 
 fn cell(name: &str, initial: i64, access: Access) -> Cell {
     Cell { name: name.into(), initial, access }
-}
-
-fn var(var: Var) -> Reg {
-    match var {
-        Var::P => Reg(0),
-        Var::R(index) => Reg(1 + u16::from(index % 3)),
-    }
-}
-
-fn var_text(of: Var) -> String {
-    REGISTERS[var(of).0 as usize].to_string()
 }
 
 fn condition(test: Test) -> Expr {

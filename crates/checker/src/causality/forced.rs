@@ -43,16 +43,8 @@ impl Forced {
         let problem = &causality.problem;
         let n_chains = problem.chains.len();
         let clocks = vec![0; problem.nodes.len() * n_chains];
-        let mut writes: Vec<Vec<(u32, Vec<WriteId>)>> = vec![vec![]; causality.cells.len()];
-        for (id, write) in problem.writes.iter().enumerate() {
-            let chain = problem.nodes[write.node as usize].chain;
-            let of_cell = &mut writes[write.cell as usize];
-            match of_cell.iter_mut().find(|of| of.0 == chain) {
-                // Events are added in program order, and so are the writes of a chain.
-                Some(of) => of.1.push(id as WriteId),
-                None => of_cell.push((chain, vec![id as WriteId])),
-            }
-        }
+        let mut writes = problem.writes_by_chain();
+        writes.resize(causality.cells.len(), vec![]);
         let mut forced = Forced { n_chains, before: clocks.clone(), with: clocks, writes };
         forced.go_through(causality);
         forced

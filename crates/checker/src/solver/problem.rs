@@ -214,6 +214,24 @@ impl Problem {
         self.choices.push(Choice { reason, sources });
     }
 
+    /// For each cell and each chain in which it is written, the writes there by place.
+    pub(crate) fn writes_by_chain(&self) -> Vec<Vec<(u32, Vec<WriteId>)>> {
+        let cells = self.writes.iter().map(|write| write.cell).chain(self.reads.iter().map(|read| read.cell));
+        let mut writes: Vec<Vec<(u32, Vec<WriteId>)>> = vec![vec![]; cells.max().map_or(0, |cell| cell as usize + 1)];
+        for (id, write) in self.writes.iter().enumerate() {
+            let chain = self.nodes[write.node as usize].chain;
+            let of_cell = &mut writes[write.cell as usize];
+            match of_cell.iter_mut().find(|of| of.0 == chain) {
+                Some(of) => of.1.push(id as WriteId),
+                None => of_cell.push((chain, vec![id as WriteId])),
+            }
+        }
+        for (_, ids) in writes.iter_mut().flatten() {
+            ids.sort_by_key(|&id| self.nodes[self.writes[id as usize].node as usize].index);
+        }
+        writes
+    }
+
     /// The order that a true source brings about besides that of what it sees and the read.
     pub(super) fn after_own(&self, source: &Source) -> Option<(Node, Node)> {
         let own = self.reads[source.read as usize].own.filter(|_| !source.own)?;

@@ -59,7 +59,7 @@ impl<'p> Order<'p> {
             problem,
             precedence: places(problem),
             meanings: Meanings::new(problem),
-            writes: writes_by_chain(problem),
+            writes: problem.writes_by_chain(),
             writes_at: vec![smallvec![]; problem.nodes.len()],
             groups: Groups::new(problem),
             conditional: FxHashMap::default(),
@@ -245,21 +245,4 @@ fn places(problem: &Problem) -> Precedence<Lit> {
     let position = |node: &super::NodeInfo| (node.chain.min(n_chains), node.index);
     let positions: Vec<(u32, u32)> = problem.nodes.iter().map(position).collect();
     Precedence::of(problem.chains.len() + usize::from(problem.last.is_some()), &positions, &problem.edges)
-}
-
-fn writes_by_chain(problem: &Problem) -> Vec<Vec<(u32, Vec<WriteId>)>> {
-    let cells = problem.writes.iter().map(|write| write.cell).chain(problem.reads.iter().map(|read| read.cell));
-    let mut writes: Vec<Vec<(u32, Vec<WriteId>)>> = vec![vec![]; cells.max().map_or(0, |cell| cell as usize + 1)];
-    for (id, write) in problem.writes.iter().enumerate() {
-        let chain = problem.nodes[write.node as usize].chain;
-        let of_cell = &mut writes[write.cell as usize];
-        match of_cell.iter_mut().find(|of| of.0 == chain) {
-            Some(of) => of.1.push(id as WriteId),
-            None => of_cell.push((chain, vec![id as WriteId])),
-        }
-    }
-    for (_, ids) in writes.iter_mut().flatten() {
-        ids.sort_by_key(|&id| problem.nodes[problem.writes[id as usize].node as usize].index);
-    }
-    writes
 }

@@ -7,6 +7,7 @@ mod mnemonic;
 mod operand;
 mod register;
 mod table;
+mod update;
 
 pub(super) use lower::lower;
 pub(super) use register::part;

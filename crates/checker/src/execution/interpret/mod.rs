@@ -3,13 +3,14 @@
 //! Invariant: an [`IrThread`] is at a visible instruction (or has failed or stopped), all registers that are dead there are 0, and the others hold the
 //! simplest values that cannot be told from those that were computed.
 
+mod describe;
+mod evaluate;
+
 use super::spin::{Spin, may_go_on_for_ever, spinning_loops};
-use super::{Describe, Failure, FailureKind, Laps, Operation, State, Subject, ThreadKey};
+use super::{Laps, Operation, Subject, ThreadKey};
 use crate::program::{
-    Access, DivisionByZero, Essence, Expr, Failing, Indexed, Instr, Liveness, Loc, LockKind, Loop, Pc, Place, Program,
-    Reg, Routine, Span,
+    DivisionByZero, Essence, Expr, Failing, Instr, Liveness, Loc, LockKind, Loop, Pc, Program, Reg, Routine, Span,
 };
-use crate::report::FinalState;
 
 /// Runs the threads of a program.
 pub struct Interpreter<'p> {
@@ -257,107 +258,6 @@ impl<'p> Interpreter<'p> {
             _ => None,
         }
     }
-
-    /// The operation of a visible instruction, or of a local one that failed.
-    fn evaluate(&self, thread: &IrThread) -> Result<Operation, Failure> {
-        let eval = |expr: &Expr| thread.eval(expr).map_err(|DivisionByZero| division_by_zero());
-        let place = |place: &Place| self.place(thread, place);
-        Ok(match &self.routine(thread).code[thread.pc as usize] {
-            Instr::Load { place: at, ordering, .. } => {
-                let (loc, access) = place(at)?;
-                Operation::Read { loc, ordering: *ordering, access }
-            }
-            Instr::Store { place: at, value, ordering } => {
-                let (loc, access) = place(at)?;
-                Operation::Write { loc, value: eval(value)?, ordering: *ordering, access }
-            }
-            Instr::Rmw { place: at, op, operand, ordering, .. } => {
-                Operation::Rmw { loc: place(at)?.0, op: *op, operand: eval(operand)?, ordering: *ordering }
-            }
-            Instr::Cas { place: at, expected, desired, ordering, .. } => Operation::Cas {
-                loc: place(at)?.0,
-                expected: eval(expected)?,
-                desired: eval(desired)?,
-                ordering: *ordering,
-            },
-            Instr::Fence { ordering } => Operation::Fence { ordering: *ordering },
-            Instr::Lock { lock, mode } => Operation::Lock { lock: self.indexed(thread, lock)?, mode: *mode },
-            Instr::TryLock { lock, mode, .. } => Operation::TryLock { lock: self.indexed(thread, lock)?, mode: *mode },
-            Instr::Unlock { lock, mode } => Operation::Unlock { lock: self.indexed(thread, lock)?, mode: *mode },
-            Instr::Wait { condvar, lock } => {
-                let (condvar, lock) = (self.indexed(thread, condvar)?, self.indexed(thread, lock)?);
-                match thread.waiting {
-                    false => Operation::Wait { condvar, lock },
-                    true => Operation::Reacquire { condvar, lock },
-                }
-            }
-            Instr::Notify { condvar, all } => Operation::Notify { condvar: self.indexed(thread, condvar)?, all: *all },
-            Instr::Fork { arguments, .. } => match thread.key.child(thread.forks) {
-                Some(child) => {
-                    arguments.iter().try_for_each(|argument| eval(argument).map(drop))?;
-                    Operation::Fork { child }
-                }
-                None => return Err(Failure::new(FailureKind::OutOfResources, "too many threads are forked")),
-            },
-            Instr::Join { thread: handle } => Operation::Join { thread: ThreadKey(eval(handle)? as u64) },
-            Instr::Free { pointer } => Operation::Free { block: heap_block(eval(pointer)?)? },
-            Instr::Choose { low, high, .. } => match (eval(low)?, eval(high)?) {
-                (low, high) if low >= high => Operation::Stop,
-                (low, high) if low.abs_diff(high) > MOST_CHOICES => {
-                    let message = format!("{low}..{high} is more to choose from than {MOST_CHOICES}");
-                    return Err(Failure::new(FailureKind::OutOfResources, message));
-                }
-                (low, high) => Operation::Choose { low, high },
-            },
-            Instr::Yield => Operation::Yield,
-            Instr::End => Operation::End,
-            Instr::Assert { condition, message } => match eval(condition)? {
-                0 => return Err(Failure::new(FailureKind::Assertion, message.clone())),
-                _ => return Err(endless()),
-            },
-            Instr::Assume { .. } if thread.stopped => Operation::Stop,
-            Instr::Assume { condition } => {
-                eval(condition)?;
-                return Err(endless());
-            }
-            Instr::Panic { message } => return Err(Failure::new(FailureKind::Panic, message.clone())),
-            Instr::Alloc { .. } => {
-                return Err(Failure::new(FailureKind::OutOfResources, "too many blocks are allocated"));
-            }
-            Instr::Assign { value: expr, .. } | Instr::Branch { condition: expr, .. } => {
-                eval(expr)?;
-                return Err(endless());
-            }
-            Instr::Jump { .. } => return Err(endless()),
-        })
-    }
-
-    fn place(&self, thread: &IrThread, place: &Place) -> Result<(Loc, Access), Failure> {
-        let eval = |expr: &Expr| thread.eval(expr).map_err(|DivisionByZero| division_by_zero());
-        let (loc, heap_access) = match place {
-            Place::Cell(cell) => (Loc::global(*cell as usize), Access::Atomic),
-            Place::Element { base, length, index } => {
-                let index = eval(index)?;
-                if !(0..i64::from(*length)).contains(&index) {
-                    let message = format!("index {index} is out of bounds: there are {length} elements");
-                    return Err(Failure::new(FailureKind::OutOfBounds, message));
-                }
-                (Loc::global(*base as usize + index as usize), Access::Atomic)
-            }
-            Place::Deref { pointer, offset, access } => (pointed_to(eval(pointer)?)?.offset(*offset), *access),
-        };
-        let declared = loc.as_global().and_then(|index| self.program.cells.get(index)).map(|cell| cell.access);
-        Ok((loc, declared.unwrap_or(heap_access)))
-    }
-
-    fn indexed(&self, thread: &IrThread, at: &Indexed) -> Result<u32, Failure> {
-        let index = thread.eval(&at.index).map_err(|DivisionByZero| division_by_zero())?;
-        if (0..i64::from(at.length)).contains(&index) {
-            return Ok(at.base + index as u32);
-        }
-        let message = format!("index {index} is out of bounds: there are {} elements", at.length);
-        Err(Failure::new(FailureKind::OutOfBounds, message))
-    }
 }
 
 impl Subject for Interpreter<'_> {
@@ -415,70 +315,6 @@ impl Subject for Interpreter<'_> {
     }
 }
 
-impl Describe for Interpreter<'_> {
-    fn title(&self) -> String {
-        self.program.name.clone()
-    }
-
-    fn program(&self) -> Option<&Program> {
-        Some(self.program)
-    }
-
-    fn span(&self, thread: &IrThread) -> Span {
-        self.span(thread)
-    }
-
-    fn site(&self, thread: &IrThread) -> Option<(usize, Pc)> {
-        Some(self.site(thread))
-    }
-
-    fn place(&self, span: Span) -> String {
-        let at = self.program.source.line_column(span.start);
-        format!("{}:{}:{}", self.program.source.name, at.line, at.column)
-    }
-
-    fn loop_span(&self, thread: &IrThread) -> Option<Span> {
-        self.loop_span(thread)
-    }
-
-    fn target(&self, thread: &IrThread) -> Option<String> {
-        self.target(thread).map(str::to_string)
-    }
-
-    fn name(&self, thread: &IrThread) -> String {
-        self.name(thread)
-    }
-
-    fn loc_name(&self, loc: Loc) -> String {
-        self.program.loc_name(loc)
-    }
-
-    fn lock_name(&self, lock: u32) -> String {
-        self.program.locks[lock as usize].name.clone()
-    }
-
-    fn condvar_name(&self, condvar: u32) -> String {
-        self.program.condvars[condvar as usize].clone()
-    }
-
-    fn has_plain_cells(&self) -> bool {
-        let plain_field = |instr: &Instr| {
-            let (Instr::Load { place, .. } | Instr::Store { place, .. }) = instr else { return false };
-            matches!(place, Place::Deref { access: Access::Plain, .. })
-        };
-        self.program.cells.iter().any(|cell| cell.access == Access::Plain)
-            || self.program.routines.iter().any(|routine| routine.code.iter().any(plain_field))
-    }
-
-    fn final_state(&self, state: &State<IrThread>) -> FinalState {
-        FinalState::of(self, state)
-    }
-
-    fn has_cycles(&self) -> bool {
-        self.has_cycles()
-    }
-}
-
 impl IrThread {
     fn eval(&self, expr: &Expr) -> Result<i64, DivisionByZero> {
         expr.eval(&|Reg(reg)| self.registers[reg as usize])
@@ -500,30 +336,4 @@ impl IrThread {
             false => self.spin.effect(),
         }
     }
-}
-
-fn pointed_to(value: i64) -> Result<Loc, Failure> {
-    match Loc::from_pointer(value) {
-        Some(loc) => Ok(loc),
-        None if value == 0 => Err(Failure::new(FailureKind::NullDereference, "a null pointer is used")),
-        None => Err(Failure::new(FailureKind::InvalidPointer, format!("{value} is not a pointer"))),
-    }
-}
-
-fn heap_block(value: i64) -> Result<Loc, Failure> {
-    let loc = pointed_to(value)?;
-    match loc.block() {
-        Some(block) if block == loc => Ok(block),
-        _ => Err(Failure::new(FailureKind::InvalidPointer, "only what `new` returned can be freed")),
-    }
-}
-
-fn division_by_zero() -> Failure {
-    Failure::new(FailureKind::DivisionByZero, "division by zero")
-}
-
-fn endless() -> Failure {
-    let message =
-        format!("{MOST_LOCAL_STEPS} local instructions in a row: a loop without any shared access does not end");
-    Failure::new(FailureKind::OutOfResources, message)
 }
