@@ -9,15 +9,15 @@ fn a_store_that_can_wait_is_named_and_the_schedule_shows_it() {
     let run = unthread_stdin(program, &["check", "-", "--monitor", "store-buffers"]);
     expect![[r#"
         exit code 1
-        <stdin>: tso: violation: store-buffers: tso has executions that sc does not have: in right, the store to `y` can wait until after the load of `x`
-         --> <stdin>:3:16
+        <stdin>: tso: violation: store-buffers: tso has executions that sc does not have: in left, the store to `x` can wait until after the load of `y`
+         --> <stdin>:2:15
           |
         2 | thread left { x = 1; let r = y; }
-          |               ------         - in thread left
+          |               ^^^^^^         - in thread left
           |               |
           |               in thread left
         3 | thread right { y = 1; let r = x; }
-          |                ^^^^^^         - in thread right
+          |                ------         - in thread right
           |                |
           |                in thread right
     "#]]

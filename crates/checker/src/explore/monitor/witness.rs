@@ -98,7 +98,9 @@ pub(super) fn witness<S: Describe>(
         let first = segments.remove(0);
         segments.last_mut().expect("there are two or more").1 = first.1;
     }
-    let waits = |&(store, later): &(usize, usize)| store != later && shortest_way(&weak, store, later).is_none();
+    // Several stores of the cycle may be able to wait; one that does in this execution is told of.
+    let position = |event: usize| order.iter().position(|&at| at == event);
+    let waits = |&(store, later): &(usize, usize)| position(store) > position(later);
     let at = segments.iter().rposition(waits).ok_or("no store waits")?;
     segments.rotate_left(at);
     Ok(describe(subject, memory, &trace, &segments, schedule))
