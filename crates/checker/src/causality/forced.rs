@@ -118,11 +118,10 @@ impl Forced {
     fn read(&mut self, causality: &Causality, event: usize, cell: u32, own: Option<WriteId>, of_value: &[WriteId]) {
         let this = &causality.events[event];
         let horizon = self.horizon(causality, event, cell, own);
-        let is_own_or_old = |write: Option<WriteId>| match write {
-            Some(write) => Some(write) == own,
-            None => causality.initial[cell as usize].result == this.result && self.can_see(causality, &horizon, None),
-        };
-        if of_value.len() > MOST_COMMON || is_own_or_old(None) || of_value.iter().any(|&w| is_own_or_old(Some(w))) {
+        let is_initial =
+            causality.initial[cell as usize].result == this.result && self.can_see(causality, &horizon, None);
+        let is_own = own.is_some_and(|own| of_value.contains(&own));
+        if is_initial || is_own || of_value.len() > MOST_COMMON {
             return;
         }
         let of_others = |&&write: &&WriteId| causality.thread_of(write) != this.thread;
