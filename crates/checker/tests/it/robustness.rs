@@ -244,6 +244,11 @@ fn lazy_finds_what_exhaustive_finds_on_memory_alone() {
 }
 
 #[test]
+fn lazy_finds_what_exhaustive_finds_on_blocks_that_are_shared_and_freed() {
+    for_all(sketches(Features::BLOCKS), cases(2_000), |sketch| lazy_agrees(sketch, MemoryModel::Tso));
+}
+
+#[test]
 fn lazy_says_the_same_with_any_number_of_workers() {
     let features = Features { control: true, faults: true, ..Features::MEMORY };
     for_all(sketches(features), cases(300), |sketch| {
@@ -398,6 +403,12 @@ fn a_block_that_is_freed_while_a_store_to_it_waits_is_a_difference() {
     let alone = "struct Node { value } thread stores(p) { p.value = 1; }\n\
                  main { let p = new Node; let t = fork stores(p); free(p); }";
     assert_eq!(answers(alone), [false, false]);
+    // The failure on arrival is found though no load goes ahead.
+    let lazy = Options { engine: Engine::Lazy, all_violations: true, ..Options::new(MemoryModel::Tso) };
+    let report = check(&program(alone), &lazy, &Unwatched);
+    assert_eq!(report.stop, StopReason::Exhausted);
+    assert!(report.violations.iter().all(|violation| violation.kind.name() == "use-after-free"), "{report:?}");
+    assert_eq!(report.violations.len(), 1);
 }
 
 #[test]

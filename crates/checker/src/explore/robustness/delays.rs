@@ -1,7 +1,7 @@
 //! Which stores may wait while which loads of their thread go ahead.
 
 use crate::execution::{Interpreter, IrThread, MemoryModel};
-use crate::program::{Instr, Ordering, Pc, Program, Routine};
+use crate::program::{Instr, Ordering, Pc, Place, Program, Routine};
 use rustc_hash::FxHashSet;
 
 /// An instruction: a routine, and where in its code.
@@ -55,17 +55,21 @@ pub(crate) fn can_delay(program: &Program, memory: MemoryModel) -> bool {
         return true;
     }
     program.routines.iter().any(|routine| {
-        let ahead = overtakers_ahead(routine, memory);
+        let ahead = overtakers_ahead(program, routine, memory);
         let mut code = routine.code.iter().enumerate();
         code.any(|(pc, instr)| is_buffered(instr) && instr.successors(pc as Pc).any(|next| ahead[next as usize]))
     })
 }
 
 /// For each instruction of a routine, whether it can go ahead of a store, or one that can follows before the thread has to wait for its
-/// stores. Loads can, and under PSO other stores.
-pub(crate) fn overtakers_ahead(routine: &Routine, memory: MemoryModel) -> Vec<bool> {
-    let overtakes =
-        |instr: &Instr| matches!(instr, Instr::Load { .. }) || memory == MemoryModel::Pso && is_buffered(instr);
+/// stores. Loads can, and under PSO other stores. A store to a block that may be freed can, too: it finds the block there, or not, when it is issued.
+pub(crate) fn overtakers_ahead(program: &Program, routine: &Routine, memory: MemoryModel) -> Vec<bool> {
+    let frees = program.frees();
+    let overtakes = |instr: &Instr| match instr {
+        Instr::Load { .. } => true,
+        Instr::Store { place: Place::Deref { .. }, .. } if frees => is_buffered(instr),
+        _ => memory == MemoryModel::Pso && is_buffered(instr),
+    };
     let mut ahead: Vec<bool> = routine.code.iter().map(overtakes).collect();
     let mut changed = true;
     while changed {

@@ -9,6 +9,7 @@
 
 use super::delays::{Delays, Site, can_delay};
 use super::emulation::Plan;
+use super::retrace::Attack;
 use super::search::{Looked, Search, Turn};
 use super::stop as limits_stop;
 use crate::execution::{Describe, Interpreter, MemoryModel, ThreadId};
@@ -152,6 +153,14 @@ impl Watch for Cancel<'_> {
     }
 }
 
+/// The delays that an attack used. If no load went ahead, it is enough that the stores wait, until their blocks are freed.
+fn delays_of(attack: Attack) -> Vec<(Site, Site)> {
+    match attack.delays.is_empty() {
+        true => attack.stores.into_iter().map(|store| (store, store)).collect(),
+        false => attack.delays,
+    }
+}
+
 /// The report, with what was covered.
 fn described(mut findings: Findings<'_>, delays: &Delays, n_rounds: u64, stop: StopReason) -> Report {
     findings.coverage = Some(match delays.len() {
@@ -197,7 +206,7 @@ impl<'a> Round<'a> {
                 Looked::Witness(at) => {
                     enough = enough.min(2 * looked_at + GO_ON);
                     let attack = self.search.retrace(at).attack;
-                    self.attacks.extend(attack.map(|attack| attack.delays));
+                    self.attacks.extend(attack.map(delays_of));
                 }
             }
             self.findings.statistics.states = self.search.space.len() as u64;

@@ -86,7 +86,7 @@ pub(super) enum Looked {
 impl<'a> Search<'a> {
     pub(super) fn new(subject: &'a Interpreter<'a>, plan: Plan) -> Self {
         let (attacks, reduces, memory) = (plan.attacks, plan.reduces, plan.memory);
-        let routines = &subject.program().routines;
+        let program = subject.program();
         let mut search = Search {
             emulation: Emulation::new(subject, plan),
             space: Space::new(),
@@ -95,7 +95,7 @@ impl<'a> Search<'a> {
             known: FxHashMap::default(),
             attacks,
             memory,
-            overtakers_ahead: routines.iter().map(|routine| overtakers_ahead(routine, memory)).collect(),
+            overtakers_ahead: program.routines.iter().map(|of| overtakers_ahead(program, of, memory)).collect(),
             joins: joins(subject.program()),
             futures: reduces.then(|| Futures::of(subject.program())),
             met_bound: None,
