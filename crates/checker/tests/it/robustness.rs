@@ -184,20 +184,25 @@ fn robustness_is_as_defined(sketch: &Sketch, memory: MemoryModel) -> Result<(), 
     }
 }
 
-fn robustness_against_both_is_as_defined(features: Features) {
-    for_all(sketches(features), cases(2_000), |sketch| {
+fn robustness_against_both_is_as_defined(features: Features, n_programs: u32) {
+    for_all(sketches(features), cases(n_programs), |sketch| {
         [MemoryModel::Tso, MemoryModel::Pso].into_iter().try_for_each(|memory| robustness_is_as_defined(sketch, memory))
     });
 }
 
 #[test]
 fn robustness_of_straight_line_code_is_as_defined() {
-    robustness_against_both_is_as_defined(Features::MEMORY);
+    robustness_against_both_is_as_defined(Features::MEMORY, 2_000);
 }
 
 #[test]
 fn robustness_of_generated_programs_is_as_defined() {
-    robustness_against_both_is_as_defined(Features::ALL);
+    robustness_against_both_is_as_defined(Features::ALL, 2_000);
+}
+
+#[test]
+fn robustness_of_programs_that_share_and_free_blocks_is_as_defined() {
+    robustness_against_both_is_as_defined(Features::BLOCKS, 500);
 }
 
 /// What two engines must agree on.
