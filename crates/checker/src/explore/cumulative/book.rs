@@ -10,6 +10,7 @@
 //! "something that is not listed", and every question assumes that those are false.
 
 use super::effect::{Cell, Held, Test, Waiters};
+use super::own::{Own, Owners};
 use super::sections::Sections;
 use super::ways::Earlier;
 use crate::execution::{Interpreter, IrThread, Laps, MemoryModel, Operation, Subject, ThreadKey};
@@ -31,6 +32,7 @@ pub(super) struct Book<'a> {
     pub(super) subject: &'a Interpreter<'a>,
     pub(super) memory: MemoryModel,
     pub(super) waiters: Waiters,
+    pub(super) owners: Owners,
     /// Whether the program frees anything.
     pub(super) frees: bool,
     /// How many sources a list names at first.
@@ -104,6 +106,14 @@ pub(super) struct LocalState {
     pub(super) thread: IrThread,
     pub(super) laps: Laps,
     pub(super) held: Held,
+    pub(super) own: Own,
+}
+
+impl LocalState {
+    /// Where a thread begins.
+    pub(super) fn start(thread: IrThread) -> LocalState {
+        LocalState { thread, laps: Laps::default(), held: vec![], own: vec![] }
+    }
 }
 
 /// A thread at an operation.
@@ -267,6 +277,7 @@ impl<'a> Book<'a> {
             subject,
             memory,
             waiters: Waiters::default(),
+            owners: Owners::of(subject.program()),
             frees,
             first_sources,
             nodes: vec![],
@@ -289,7 +300,7 @@ impl<'a> Book<'a> {
         };
         for (key, thread) in subject.initial() {
             let number = book.thread(key);
-            let state = LocalState { thread, laps: Laps::default(), held: vec![] };
+            let state = LocalState::start(thread);
             let root = book.node(number, state);
             book.threads[number as usize].roots.push(root);
         }

@@ -15,6 +15,7 @@ mod effect;
 mod learn;
 mod ordering;
 mod over;
+mod own;
 mod prediction;
 mod races;
 mod robust;
