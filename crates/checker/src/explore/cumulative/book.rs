@@ -24,9 +24,6 @@ pub(super) type EdgeId = u32;
 pub(super) type WriteId = u32;
 pub(super) type AccessId = u32;
 
-/// How many literals are in a clause of many.
-const MOST_IN_CLAUSE: usize = 32;
-
 /// Everything known.
 pub(super) struct Book<'a> {
     pub(super) subject: &'a Interpreter<'a>,
@@ -237,26 +234,6 @@ impl Formula {
     pub(super) fn var(&mut self, meaning: Meaning) -> Lit {
         self.meanings.push(meaning);
         Lit::new(Var::unsafe_from_idx(self.meanings.len() as u32 - 1), true)
-    }
-
-    /// Literals of which the last says that one of many is true. Clauses stay short: a core goes through a long one again and again.
-    pub(super) fn one_of(&mut self, literals: Vec<Lit>) -> Vec<Lit> {
-        let (mut below, mut all) = (literals, vec![]);
-        loop {
-            let above: Vec<Lit> = below.chunks(MOST_IN_CLAUSE).map(|some| self.some_of(some)).collect();
-            all.extend_from_slice(&above);
-            if above.len() <= 1 {
-                return all;
-            }
-            below = above;
-        }
-    }
-
-    /// A literal that says that one of several is true.
-    fn some_of(&mut self, literals: &[Lit]) -> Lit {
-        let lit = self.var(Meaning::Goal);
-        self.clause([&[!lit], literals].concat());
-        lit
     }
 
     pub(super) fn clause(&mut self, literals: impl Into<Vec<Lit>>) {
