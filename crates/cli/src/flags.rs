@@ -310,6 +310,8 @@ pub(crate) enum BenchCommand {
     Sober(PapersFlags),
     /// What a check takes as a constant of the program grows, as a table and as curves
     Sizes(SizesFlags),
+    /// Every program of the corpus, engine by engine: times, and how many times faster than the first engine the others are
+    Engines(EnginesFlags),
     /// The benchmarks of SATCheck: the largest size of each that is verified in a given time
     Satcheck(SatcheckFlags),
     /// The curves of the paper on lazy TSO reachability, with the times of engine lazy
@@ -335,6 +337,27 @@ pub(crate) struct SizesFlags {
     /// Write a page with the curves
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EnginesFlags {
+    /// A folder of `corpus/programs`; if it is not given, all of them
+    pub(crate) folder: Option<String>,
+    /// Print the table in Markdown
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// The folder with the programs; if it is not given, `corpus` here or in a folder around
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Memory models
+    #[arg(long, default_value = "all", value_parser = memories())]
+    pub(crate) memory: Memories,
+    /// Engines, joined by commas: the first is the one that the others are compared with
+    #[arg(long, value_delimiter = ',', default_value = "mcr,cumulative,auto", value_parser = engine())]
+    pub(crate) engines: Vec<Engine>,
+    /// Time per program, memory model and engine: 30, 30s, 2m, 1h, 500ms
+    #[arg(long, value_name = "SECONDS", default_value = "3s", value_parser = duration)]
+    pub(crate) max_time: Duration,
 }
 
 #[derive(Debug, Args)]

@@ -52,6 +52,7 @@ fn run(command: Command, terminal: &Terminal) -> anyhow::Result<Outcome> {
         Command::Bench(BenchCommand::Sober(flags)) => bench::sober(&flags, terminal),
         Command::Bench(BenchCommand::Sizes(flags)) => bench::sizes(&flags, terminal),
         Command::Bench(BenchCommand::Trencher(flags)) => bench::lazy::curves(&flags, terminal),
+        Command::Bench(BenchCommand::Engines(flags)) => bench::engines(&flags, terminal),
         Command::Bench(BenchCommand::Satcheck(flags)) => bench::satcheck(&flags, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -19,7 +19,7 @@ const MOST_LAPPING_EXECUTIONS: u64 = 2_000;
 /// Searches with one engine after the other until one comes to an end. The report names that one.
 pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
     let states = |options: &Options| exhaustive::check(subject, options, watch);
-    let exhaustive = Options { engine: Engine::Exhaustive, ..options.clone() };
+    let exhaustive = Options { engine: Engine::Exhaustive, reduced: true, ..options.clone() };
     if subject.program().automata.is_some() {
         // Whether a goal is reached is a question about states.
         return states(&exhaustive);
@@ -62,7 +62,7 @@ fn learn(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Opt
 /// A search of states whose number is the only bound, so that stores may wait as long as they like, unless threads can go round in circles and store for ever.
 fn bounded(subject: &Interpreter<'_>, options: &Options, most_states: u64) -> Options {
     let count_histories = options.count_histories || options.coverage == Coverage::States;
-    let mut options = Options { engine: Engine::Exhaustive, count_histories, ..options.clone() };
+    let mut options = Options { engine: Engine::Exhaustive, reduced: true, count_histories, ..options.clone() };
     if !subject.has_cycles() {
         options.rules = options.rules.unbounded();
     }

@@ -4,16 +4,22 @@
 //! among the shortest. What it visits *is* the set of reachable states of the operational machine; there is no
 //! reduction but the one for spinning threads (`execution/spin.rs`). What a thread can do next is remembered (`moves.rs`), which
 //! changes nothing but the time. Every other engine is tested against it.
+//!
+//! `auto` asks for fewer states (`Options::reduced`): then steps that concern nobody else go first (`alone.rs`), states between them are not stored, and threads that only read are looked at one
+//! at a time (`spectators.rs`). That, too, is tested against the search of all states.
 
+use super::alone::Alone;
 use super::endless::Edges;
 use super::findings::Findings;
 use super::histories::Histories;
 use super::moves::{Move, Moves};
 use super::visited::{NO_STEP, Visited};
-use super::{Options, Watch};
+use super::{Options, Watch, spectators};
 use crate::execution::{Buffers, Interpreter, IrThread, Machine, State};
+use crate::report::Statistics;
 use crate::report::{Report, StopReason};
-use crate::schedule::Action;
+use crate::schedule::{Action, Step};
+use std::rc::Rc;
 
 /// How often the watch is asked, in states.
 const LOOK_EVERY: u32 = 4096;
@@ -23,9 +29,7 @@ const CHEAP_STATES: u64 = 50_000;
 
 /// Searches everything and reports.
 pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
-    let mut search = Search::new(subject, options, None);
-    let stop = search.run(watch);
-    let mut findings = search.findings;
+    let (mut findings, stop) = find(subject, options, watch);
     if stop == StopReason::Exhausted {
         let cheap = CHEAP_STATES.min(options.limits.states);
         let budget = if options.count_histories { options.limits.states } else { cheap };
@@ -35,12 +39,33 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
     findings.report(stop)
 }
 
+/// One search, or one for each thread that only reads.
+fn find<'a>(subject: &'a Interpreter<'a>, options: &'a Options, watch: &dyn Watch) -> (Findings<'a>, StopReason) {
+    let is_apart = options.reduced && !options.all_violations && !options.count_histories;
+    let mut searches = if is_apart { spectators::searches(subject.program()) } else { vec![vec![]] };
+    let mut before = Statistics::default();
+    loop {
+        let alone = Alone::new(subject, options, searches.pop().unwrap_or_default());
+        let is_last = searches.is_empty() || alone.is_none();
+        let mut search = Search::new(subject, options, alone, None);
+        let stop = search.run(watch);
+        let statistics = &mut search.findings.statistics;
+        statistics.states += before.states;
+        statistics.steps += before.steps;
+        if is_last || stop != StopReason::Exhausted {
+            return (search.findings, stop);
+        }
+        before = statistics.clone();
+    }
+}
+
 /// Every combination of thread histories, or nothing when there are infinitely many or it would take more states than
 /// `budget`.
 pub fn histories(subject: &Interpreter<'_>, options: &Options, budget: u64, watch: &dyn Watch) -> Option<Histories> {
     let limits = super::Limits { states: budget, ..options.limits };
     let options = Options { all_violations: true, limits, ..options.clone() };
-    let mut search = Search::new(subject, &options, Some(Histories::default()));
+    let alone = Alone::new(subject, &options, vec![]);
+    let mut search = Search::new(subject, &options, alone, Some(Histories::default()));
     let stop = search.run(watch);
     (stop == StopReason::Exhausted).then(|| search.histories.take().expect("it was given"))
 }
@@ -49,9 +74,12 @@ struct Search<'a> {
     machine: Machine<'a, Interpreter<'a>>,
     visited: Visited<IrThread>,
     moves: Moves,
-    /// Room for the state that is being expanded, and for the next.
+    /// Lets steps go first that concern nobody else.
+    alone: Option<Alone<'a>>,
+    /// Room for the state that is being expanded, for the next, and for the steps from one to the other.
     row: Vec<u32>,
     next_row: Vec<u32>,
+    steps: Vec<Step>,
     findings: Findings<'a>,
     /// When asked for, states with different pasts are different states.
     histories: Option<Histories>,
@@ -61,14 +89,21 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(subject: &'a Interpreter<'a>, options: &'a Options, histories: Option<Histories>) -> Search<'a> {
+    fn new(
+        subject: &'a Interpreter<'a>,
+        options: &'a Options,
+        alone: Option<Alone<'a>>,
+        histories: Option<Histories>,
+    ) -> Search<'a> {
         let edges = (histories.is_none() && subject.has_cycles()).then(Edges::default);
         Search {
             machine: Machine::new(subject, options.rules),
             visited: Visited::new(),
             moves: Moves::default(),
+            alone,
             row: Vec::new(),
             next_row: Vec::new(),
+            steps: Vec::new(),
             findings: Findings::new(subject, options),
             histories,
             depth: 0,
@@ -125,22 +160,7 @@ impl<'a> Search<'a> {
             let state = self.visited.state(&row, n_threads);
             self.findings.judge.look_at(&state, || self.visited.path(at));
         }
-        let mut state = None;
-        let mut is_end = true;
-        for index in 0..n_threads {
-            let key = (row[0], row[1 + index], index as u16);
-            let moves = self.moves.get(key).unwrap_or_else(|| {
-                let state = state.get_or_insert_with(|| self.visited.state(&row, n_threads));
-                self.moves.find(key, &self.machine, state, &mut self.visited)
-            });
-            is_end &= moves.is_empty();
-            if self.depth < self.findings.options.limits.events {
-                moves.iter().for_each(|next| self.follow(at, &row, n_threads, next));
-            } else if !is_end {
-                self.findings.incomplete = Some(StopReason::EventLimit);
-            }
-        }
-        if is_end {
+        if !self.expand_threads(at, &row, n_threads) {
             if let Some(edges) = &mut self.edges {
                 edges.end(at);
             }
@@ -150,37 +170,94 @@ impl<'a> Search<'a> {
         self.row = row;
     }
 
-    /// Goes from a state to the next.
-    fn follow(&mut self, at: u32, row: &[u32], n_threads: usize, next: &Move) {
-        self.findings.statistics.steps += 1;
-        let index = next.step.thread.index();
-        if self.histories.is_none()
-            && let Some(failure) = &next.failure
-        {
-            let path = || [self.visited.path(at), vec![next.step]].concat();
-            let thread = self.visited.thread(row[1 + index]);
-            let span = self.findings.subject.span(&thread.local);
-            self.findings.judge.failed(thread, span, next.step, failure, path);
+    /// Takes all steps from a state, or enough of them. Says whether there are any.
+    fn expand_threads(&mut self, at: u32, row: &[u32], n_threads: usize) -> bool {
+        let first = self.alone.as_mut().and_then(|alone| alone.first(&row[1..=n_threads], &self.visited));
+        if let Some(first) = first {
+            let moves = self.moves_of(row, n_threads, first.thread);
+            let moves = moves.iter().filter(|next| first.includes(next.step.action));
+            moves.for_each(|next| self.follow(at, row, n_threads, next));
+            return true;
         }
-        let mut to = std::mem::take(&mut self.next_row);
-        to.clear();
-        to.extend_from_slice(&row[..=n_threads]);
-        to[0] = next.shared;
-        to[1 + index] = next.thread;
-        to.extend(next.forked);
-        if let Some(histories) = &mut self.histories {
-            let first = to.len();
-            to.extend_from_slice(&row[1 + n_threads..]);
-            to.extend(next.forked.map(|_| 0));
-            if !matches!(next.step.action, Action::Flush(_)) {
-                to[first + index] = histories.extend(to[first + index], next.history_entry);
+        let is_left_out =
+            |search: &Search<'_>, index| search.alone.as_ref().is_some_and(|alone| alone.leaves_out(index));
+        let mut has_moves = false;
+        for index in 0..n_threads {
+            if !is_left_out(self, index) {
+                has_moves |= self.expand_thread(at, row, n_threads, index);
             }
         }
-        let reached = self.visited.insert(&to, at, next.step);
+        has_moves
+            || (0..n_threads).any(|index| is_left_out(self, index) && self.expand_thread(at, row, n_threads, index))
+    }
+
+    /// Takes all steps of a thread. Says whether there are any.
+    fn expand_thread(&mut self, at: u32, row: &[u32], n_threads: usize, index: usize) -> bool {
+        let moves = self.moves_of(row, n_threads, index);
+        if self.depth < self.findings.options.limits.events {
+            moves.iter().for_each(|next| self.follow(at, row, n_threads, next));
+        } else if !moves.is_empty() {
+            self.findings.incomplete = Some(StopReason::EventLimit);
+        }
+        !moves.is_empty()
+    }
+
+    fn moves_of(&mut self, row: &[u32], n_threads: usize, index: usize) -> Rc<[Move]> {
+        let key = (row[0], row[1 + index], index as u16);
+        self.moves.get(key).unwrap_or_else(|| {
+            let mut state = self.visited.state(row, n_threads);
+            self.moves.find(key, &self.machine, &mut state, &mut self.visited)
+        })
+    }
+
+    /// Goes from a state to the next, and on from there as long as a step goes first and is the only one.
+    fn follow(&mut self, at: u32, row: &[u32], n_threads: usize, next: &Move) {
+        let mut to = std::mem::take(&mut self.next_row);
+        to.clear();
+        to.extend_from_slice(row);
+        self.steps.clear();
+        let mut n_threads = self.take(at, &mut to, n_threads, next);
+        while let Some(alone) = &mut self.alone {
+            let Some(first) = alone.first(&to[1..=n_threads], &self.visited) else { break };
+            let moves = self.moves_of(&to, n_threads, first.thread);
+            let mut moves = moves.iter().filter(|next| first.includes(next.step.action));
+            let (Some(next), None) = (moves.next(), moves.next()) else { break };
+            n_threads = self.take(at, &mut to, n_threads, next);
+        }
+        let reached = self.visited.insert_after(&to, at, &self.steps);
         if let Some(edges) = &mut self.edges {
             edges.add(at, reached);
         }
         self.next_row = to;
+    }
+
+    /// Takes a step of a thread in a row, some steps after a state. Gives the number of threads.
+    fn take(&mut self, at: u32, row: &mut Vec<u32>, n_threads: usize, next: &Move) -> usize {
+        self.findings.statistics.steps += 1;
+        self.steps.push(next.step);
+        let index = next.step.thread.index();
+        if self.histories.is_none()
+            && let Some(failure) = &next.failure
+        {
+            let path = || [&self.visited.path(at)[..], &self.steps].concat();
+            let thread = self.visited.thread(row[1 + index]);
+            let span = self.findings.subject.span(&thread.local);
+            self.findings.judge.failed(thread, span, next.step, failure, path);
+        }
+        row[0] = next.shared;
+        row[1 + index] = next.thread;
+        if let Some(forked) = next.forked {
+            row.insert(1 + n_threads, forked);
+        }
+        let n_threads = n_threads + usize::from(next.forked.is_some());
+        if let Some(histories) = &mut self.histories {
+            row.extend(next.forked.map(|_| 0));
+            let past = &mut row[1 + n_threads + index];
+            if !matches!(next.step.action, Action::Flush(_)) {
+                *past = histories.extend(*past, next.history_entry);
+            }
+        }
+        n_threads
     }
 
     /// Nothing can happen any more.

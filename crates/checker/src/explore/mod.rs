@@ -2,6 +2,7 @@
 //!
 //! Engines know nothing of clocks, files or terminals. A [`Watch`] is asked now and then whether to go on.
 
+mod alone;
 pub mod auto;
 pub mod cumulative;
 mod data_races;
@@ -12,6 +13,7 @@ mod engine;
 pub mod exhaustive;
 mod findings;
 mod footprint;
+mod futures;
 mod gate;
 mod happens_before;
 pub mod histories;
@@ -34,6 +36,7 @@ mod runner;
 mod sampling;
 mod sequential;
 mod simplest;
+mod spectators;
 mod survey;
 mod visited;
 mod wakeup_tree;
@@ -63,6 +66,9 @@ pub struct Options {
     /// What to watch for on the side. SC executions are run, whatever the memory model, and the engine is `dpor` unless it is another
     /// that runs them.
     pub monitor: Option<Monitor>,
+    /// Visit fewer states where a search of states can tell that the others show nothing new: steps that concern nobody else go first, and threads that only
+    /// read are looked at one at a time.
+    pub reduced: bool,
     /// Find everything that is wrong, not just the first.
     pub all_violations: bool,
     /// Count combinations of thread histories, however long it takes. Otherwise they are counted where it is cheap.
@@ -184,6 +190,7 @@ impl Options {
             rules,
             engine,
             monitor: None,
+            reduced: false,
             all_violations: false,
             count_histories: false,
             coverage: Coverage::default(),

@@ -17,15 +17,16 @@ pub(super) struct Interner<T> {
     table: HashTable<u32>,
 }
 
-/// States, each known by a number, with the step by which it was first reached.
+/// States, each known by a number, with the steps by which it was first reached.
 pub(super) struct Visited<T> {
     shared: Interner<Shared>,
     threads: Interner<ThreadState<T>>,
     rows: Vec<u32>,
     /// Where each state's row ends.
     ends: Vec<u32>,
-    /// The state from which each was first reached, and how.
-    origins: Vec<(u32, Step)>,
+    /// The state from which each was first reached, and where the steps to it end.
+    origins: Vec<(u32, u32)>,
+    steps: Vec<Step>,
     table: HashTable<u32>,
 }
 
@@ -59,6 +60,7 @@ impl<T: Hash + Eq + Clone> Visited<T> {
             rows: Vec::new(),
             ends: Vec::new(),
             origins: Vec::new(),
+            steps: Vec::new(),
             table: HashTable::new(),
         }
     }
@@ -70,7 +72,7 @@ impl<T: Hash + Eq + Clone> Visited<T> {
 
     /// Whether there is no room for more.
     pub(super) fn is_full(&self) -> bool {
-        self.rows.len() > (u32::MAX - 100_000) as usize
+        self.rows.len().max(self.steps.len()) > (u32::MAX - 100_000) as usize
     }
 
     /// The number of what is shared.
@@ -90,6 +92,11 @@ impl<T: Hash + Eq + Clone> Visited<T> {
 
     /// Adds a state unless it is there. Gives its number.
     pub(super) fn insert(&mut self, row: &[u32], from: u32, step: Step) -> u32 {
+        self.insert_after(row, from, &[step])
+    }
+
+    /// Adds a state that is several steps away from another, unless it is there. Gives its number.
+    pub(super) fn insert_after(&mut self, row: &[u32], from: u32, steps: &[Step]) -> u32 {
         let hash = FxBuildHasher.hash_one(row);
         if let Some(&at) = self.table.find(hash, |&at| row_at(&self.rows, &self.ends, at) == row) {
             return at;
@@ -97,7 +104,8 @@ impl<T: Hash + Eq + Clone> Visited<T> {
         let at = self.ends.len() as u32;
         self.rows.extend_from_slice(row);
         self.ends.push(self.rows.len() as u32);
-        self.origins.push((from, step));
+        self.steps.extend_from_slice(steps);
+        self.origins.push((from, self.steps.len() as u32));
         let (rows, ends) = (&self.rows, &self.ends);
         self.table.insert_unique(hash, at, |&at| FxBuildHasher.hash_one(row_at(rows, ends, at)));
         at
@@ -120,8 +128,9 @@ impl<T: Hash + Eq + Clone> Visited<T> {
     pub(super) fn path(&self, mut at: u32) -> Vec<Step> {
         let mut steps = Vec::new();
         while at != 0 {
-            let (from, step) = self.origins[at as usize];
-            steps.push(step);
+            let (from, end) = self.origins[at as usize];
+            let start = self.origins[at as usize - 1].1;
+            steps.extend(self.steps[start as usize..end as usize].iter().rev());
             at = from;
         }
         steps.reverse();

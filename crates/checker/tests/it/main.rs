@@ -18,6 +18,7 @@ mod machine;
 mod metamorphic;
 mod peers;
 mod predict;
+mod reduced;
 mod reference;
 mod regressions;
 mod replay;

@@ -304,6 +304,21 @@ fn the_cumulative_engines_graph_says_the_same_of_robustness_of_memory_alone() {
     the_cumulative_engines_graph_says_the_same(Features { control: true, ..Features::MEMORY });
 }
 
+/// The reader comes before the second store to `x` because it saw the first, which is of the same thread.
+#[test]
+fn who_sees_a_store_comes_before_the_next_one_of_its_thread() {
+    let text = "shared x = 0, y = 0;\nthread reader { let a = y; let b = x; }\n\
+                thread writer { x = 1; x.store(2, release); y = 1; }\n";
+    let program = program(text);
+    for (memory, is_robust) in [(MemoryModel::Tso, true), (MemoryModel::Pso, false)] {
+        let answers = [
+            robust(&program, memory, &NO_LIMITS, &Unwatched).answer,
+            cumulative::robust(&program, memory, &NO_LIMITS, &Unwatched).answer,
+        ];
+        assert!(answers.iter().all(|answer| matches!(answer, Answer::Robust) == is_robust), "{memory}: {answers:?}");
+    }
+}
+
 /// Whether a set of fences does what it is for, by exhaustive search.
 fn suffices(program: &Program, memory: MemoryModel, purpose: Purpose) -> Option<bool> {
     match purpose {

@@ -1,5 +1,6 @@
 //! `unthread bench`: published tables with our numbers beside them.
 
+mod engines;
 pub(crate) mod lazy;
 mod measure;
 mod papers;
@@ -7,6 +8,7 @@ mod satcheck;
 mod sizes;
 mod sober;
 
+pub(crate) use engines::engines;
 pub(crate) use sizes::sizes;
 
 use crate::flags::{PapersFlags, SatcheckFlags};

@@ -78,3 +78,19 @@ fn the_largest_size_in_time_stands_beside_the_published_one() {
     let is_size = |cell: &str| cell == "-" || cell.split(' ').next().is_some_and(|size| size.parse::<u64>().is_ok());
     assert!(ours.iter().all(|cell| is_size(cell)), "{row}");
 }
+
+#[test]
+fn every_engine_is_compared_with_the_first() {
+    let flags = ["bench", "engines", "satcheck", "--markdown", "--memory", "sc", "--engines", "mcr,cumulative,auto"];
+    let run = unthread(&[&flags[..], &["--max-time", "200ms"]].concat());
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", run.out);
+    let header = "| program | memory | mcr | cumulative | auto | mcr/cumulative | mcr/auto |";
+    assert_eq!(run.out.lines().next(), Some(header), "{}", run.out);
+    assert!(run.out.contains("| seqlock | sc | "), "{}", run.out);
+    for engine in ["cumulative", "auto"] {
+        let is_summary = |line: &str| {
+            line.starts_with(&format!("{engine}: ")) && line.contains("times faster than mcr (geometric mean of")
+        };
+        assert!(run.out.lines().any(is_summary), "{}", run.out);
+    }
+}

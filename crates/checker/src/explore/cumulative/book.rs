@@ -10,6 +10,7 @@
 //! "something that is not listed", and every question assumes that those are false.
 
 use super::effect::{Cell, Held, Test, Waiters};
+use super::own::{Own, Owners};
 use super::sections::Sections;
 use super::ways::Earlier;
 use crate::execution::{Interpreter, IrThread, Laps, MemoryModel, Operation, Subject, ThreadKey};
@@ -23,14 +24,12 @@ pub(super) type EdgeId = u32;
 pub(super) type WriteId = u32;
 pub(super) type AccessId = u32;
 
-/// How many literals are in a clause of many.
-const MOST_IN_CLAUSE: usize = 32;
-
 /// Everything known.
 pub(super) struct Book<'a> {
     pub(super) subject: &'a Interpreter<'a>,
     pub(super) memory: MemoryModel,
     pub(super) waiters: Waiters,
+    pub(super) owners: Owners,
     /// Whether the program frees anything.
     pub(super) frees: bool,
     /// How many sources a list names at first.
@@ -104,6 +103,14 @@ pub(super) struct LocalState {
     pub(super) thread: IrThread,
     pub(super) laps: Laps,
     pub(super) held: Held,
+    pub(super) own: Own,
+}
+
+impl LocalState {
+    /// Where a thread begins.
+    pub(super) fn start(thread: IrThread) -> LocalState {
+        LocalState { thread, laps: Laps::default(), held: vec![], own: vec![] }
+    }
 }
 
 /// A thread at an operation.
@@ -229,26 +236,6 @@ impl Formula {
         Lit::new(Var::unsafe_from_idx(self.meanings.len() as u32 - 1), true)
     }
 
-    /// Literals of which the last says that one of many is true. Clauses stay short: a core goes through a long one again and again.
-    pub(super) fn one_of(&mut self, literals: Vec<Lit>) -> Vec<Lit> {
-        let (mut below, mut all) = (literals, vec![]);
-        loop {
-            let above: Vec<Lit> = below.chunks(MOST_IN_CLAUSE).map(|some| self.some_of(some)).collect();
-            all.extend_from_slice(&above);
-            if above.len() <= 1 {
-                return all;
-            }
-            below = above;
-        }
-    }
-
-    /// A literal that says that one of several is true.
-    fn some_of(&mut self, literals: &[Lit]) -> Lit {
-        let lit = self.var(Meaning::Goal);
-        self.clause([&[!lit], literals].concat());
-        lit
-    }
-
     pub(super) fn clause(&mut self, literals: impl Into<Vec<Lit>>) {
         self.clauses.push(literals.into());
     }
@@ -267,6 +254,7 @@ impl<'a> Book<'a> {
             subject,
             memory,
             waiters: Waiters::default(),
+            owners: Owners::of(subject.program()),
             frees,
             first_sources,
             nodes: vec![],
@@ -289,7 +277,7 @@ impl<'a> Book<'a> {
         };
         for (key, thread) in subject.initial() {
             let number = book.thread(key);
-            let state = LocalState { thread, laps: Laps::default(), held: vec![] };
+            let state = LocalState::start(thread);
             let root = book.node(number, state);
             book.threads[number as usize].roots.push(root);
         }

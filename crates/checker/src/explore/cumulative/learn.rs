@@ -4,7 +4,7 @@ use super::book::{
     Access, AccessId, Book, Edge, EdgeId, EdgeKey, Entry, LocalState, Meaning, NodeId, Wanted, Write, WriteId,
 };
 use super::effect::{self, Cell, Outcome, RUNNING, Test, held_after};
-use crate::execution::{Laps, Operation, Subject, ThreadKey};
+use crate::execution::{Operation, Subject, ThreadKey};
 use crate::program::Loc;
 use crate::trace::{FAILED, Run};
 use batsat::Lit;
@@ -19,7 +19,7 @@ impl Book<'_> {
             let number = self.thread(thread.key);
             let first = thread.events.first().or(thread.pending.as_ref());
             let Some(first) = first.and_then(|event| event.before.clone()) else { continue };
-            let state = LocalState { thread: first, laps: Laps::default(), held: vec![] };
+            let state = LocalState::start(first);
             let mut node = self.node(number, state);
             for (event, lock) in thread.events.iter().zip(locks) {
                 self.enter(node);
@@ -73,6 +73,8 @@ impl Book<'_> {
         let mut state = at.state.clone();
         self.subject.resume_counting(&mut state.thread, result, &mut state.laps);
         state.held = held_after(&at.operation, result, &state.held);
+        let (key, pc) = (self.threads[at.thread as usize].key, self.subject.site(&state.thread).1);
+        state.own = self.owners.after(key, &at.operation, result, &state.own, pc);
         self.node(at.thread, state)
     }
 
@@ -205,6 +207,13 @@ impl Book<'_> {
             self.edge(node, Outcome::failure(), 0, true);
             return;
         }
+        if let Some(value) = self.own_value(node) {
+            let unchanged = self.is_unchanged(node, value);
+            for outcome in self.outcomes(node, value) {
+                self.edge(node, Outcome { result: Some(value), ..outcome }, value, unchanged);
+            }
+            return;
+        }
         match effect::decisive(&place.operation, &place.state.held) {
             Some(cell) => {
                 let access = self.access(Some(node), cell, true);
@@ -222,6 +231,14 @@ impl Book<'_> {
         }
     }
 
+    /// What the node's operation reads, if nobody else can have written it.
+    fn own_value(&self, node: NodeId) -> Option<i64> {
+        let place = &self.nodes[node as usize];
+        let reads = matches!(place.operation, Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. });
+        let loc = place.operation.loc().filter(|_| reads)?;
+        self.owners.value(self.threads[place.thread as usize].key, loc, &place.state.own)
+    }
+
     pub(super) fn outcomes(&mut self, node: NodeId, value: i64) -> Vec<Outcome> {
         let place = &self.nodes[node as usize];
         let me = self.threads[place.thread as usize].key;
@@ -234,9 +251,7 @@ impl Book<'_> {
             return;
         }
         let node = self.accesses[access as usize].node.expect("operations decide");
-        let own = self.nodes[node as usize].operation.loc();
-        let awaited = self.entry(node).awaiting.iter().find(|cell| Some(cell.0) == own);
-        let unchanged = awaited.is_none_or(|cell| cell.1 == value);
+        let unchanged = self.is_unchanged(node, value);
         let outcomes = self.outcomes(node, value);
         let edges = outcomes.into_iter().map(|outcome| self.edge(node, outcome, value, unchanged));
         let edges: Vec<EdgeId> = edges.collect();
@@ -257,6 +272,13 @@ impl Book<'_> {
         }
     }
 
+    /// Whether a thread that waits for a change finds none in the cell that its operation reads.
+    fn is_unchanged(&self, node: NodeId, value: i64) -> bool {
+        let own = self.nodes[node as usize].operation.loc();
+        let awaited = self.entry(node).awaiting.iter().find(|cell| Some(cell.0) == own);
+        awaited.is_none_or(|cell| cell.1 == value)
+    }
+
     /// The edge of an outcome.
     fn edge(&mut self, node: NodeId, outcome: Outcome, value: i64, unchanged: bool) -> EdgeId {
         let operation = self.nodes[node as usize].operation.clone();
@@ -266,7 +288,7 @@ impl Book<'_> {
             Operation::Fork { child } if goes_on => {
                 let thread = self.subject.fork(&self.nodes[node as usize].state.thread);
                 let number = self.thread(child);
-                let root = self.node(number, LocalState { thread, laps: Laps::default(), held: vec![] });
+                let root = self.node(number, LocalState::start(thread));
                 let roots = &mut self.threads[number as usize].roots;
                 if !roots.contains(&root) {
                     roots.push(root);

@@ -12,9 +12,11 @@
 mod book;
 mod compare;
 mod effect;
+mod goals;
 mod learn;
 mod ordering;
 mod over;
+mod own;
 mod prediction;
 mod races;
 mod robust;
@@ -36,6 +38,7 @@ use crate::report::{FinalState, Report, SolverStatistics, Statistics, StopReason
 use crate::solver::{Goal, Query};
 use book::Book;
 pub use compare::{Comparison, Difference, compare};
+use goals::Goals;
 use over::Ends;
 pub use robust::robust;
 use solve::{Core, Solution};
@@ -82,6 +85,7 @@ struct Search<'a, 'o> {
     judge: Judge<'a>,
     book: Book<'a>,
     core: Core,
+    goals: Goals,
     final_states: BTreeSet<FinalState>,
     statistics: Statistics,
     queries: u64,
@@ -97,6 +101,7 @@ impl<'a, 'o> Search<'a, 'o> {
             judge: Judge::new(subject, options.rules),
             book: Book::new(subject, options.memory, options.first_sources, watch.reads_queries()),
             core: Core::new(),
+            goals: Goals::default(),
             final_states: BTreeSet::new(),
             statistics: Statistics::default(),
             queries: 0,
@@ -149,14 +154,10 @@ impl<'a, 'o> Search<'a, 'o> {
     /// Looks for an execution by edges that are not known, of those that are in a share.
     fn find(&mut self, share: Share) -> Result<Option<Found>, StopReason> {
         let is_in_share = |&edge: &u32| self.book.number_of(edge) % share.n_workers == share.worker;
-        let unknown: Vec<u32> = self.book.unknown.iter().copied().filter(is_in_share).collect();
-        if unknown.is_empty() {
-            return Ok(None);
-        }
-        let literals: Vec<_> = unknown.iter().map(|&edge| self.book.edges[edge as usize].lit).collect();
-        let goals = self.book.formula.one_of(literals);
-        let solution = self.ask(Goal::Deviate, &goals[goals.len() - 1..])?;
-        goals.iter().for_each(|&goal| self.book.formula.clause([!goal]));
+        let unknown = self.book.unknown.iter().copied().filter(is_in_share);
+        let unknown: Vec<_> = unknown.map(|edge| (edge, self.book.edges[edge as usize].lit)).collect();
+        let Some(goal) = self.goals.one_of(&unknown, &mut self.book.formula) else { return Ok(None) };
+        let solution = self.ask(Goal::Deviate, &[goal])?;
         let found = |solution: Solution| {
             let edges = solve::taken(&solution).filter(|&edge| !self.book.edges[edge as usize].known).collect();
             Found { prediction: self.book.prediction(&solution), edges }

@@ -140,9 +140,12 @@ impl<'b, 'a> Marks<'b, 'a> {
         }
         let others = self.book.cells[cell as usize].values.iter().flat_map(|value| value.1.iter().copied());
         for other in others.collect::<Vec<_>>() {
-            if other != write && self.thread_of(other) != self.thread_of(write) {
+            if self.thread_of(other) != self.thread_of(write) {
                 let (order, sight) = (self.core.order(self.book, other, write), self.sight(other));
                 causes.push(self.both(order, sight));
+            } else if other != write && self.comes_later(other, write) {
+                // Program order has the write itself, but not those who see it.
+                causes.push(self.sight(other));
             }
         }
         causes
@@ -151,6 +154,12 @@ impl<'b, 'a> Marks<'b, 'a> {
     fn thread_of(&self, write: WriteId) -> u32 {
         let edge = self.book.writes[write as usize].edge;
         self.book.nodes[self.book.edges[edge as usize].node as usize].thread
+    }
+
+    /// Whether a thread makes the second of its writes after the first, where it makes both.
+    fn comes_later(&self, first: WriteId, second: WriteId) -> bool {
+        let [first, second] = [first, second].map(|write| self.book.writes[write as usize].edge);
+        self.book.leads_to(self.book.edges[first as usize].node, self.book.edges[second as usize].node)
     }
 
     fn both(&mut self, first: Lit, second: Lit) -> Lit {
