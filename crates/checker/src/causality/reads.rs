@@ -13,7 +13,8 @@ type Visible = BTreeMap<Loc, Vec<WriteId>>;
 impl Causality {
     pub(super) fn add_reads(&mut self, given: &Given<'_>) {
         let mut visible: Visible = BTreeMap::new();
-        for (id, write) in self.problem.writes.iter().enumerate() {
+        let writes = self.problem.writes.iter().zip(&self.writes).enumerate();
+        for (id, (write, _)) in writes.filter(|(_, (_, info))| !info.deviant) {
             visible.entry(self.cells[write.cell as usize]).or_default().push(id as WriteId);
         }
         for thread in 0..self.threads.len() {
@@ -39,7 +40,7 @@ impl Causality {
         }
         let reads = matches!(
             operation,
-            Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. } | Operation::Count { .. }
+            Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. } | Operation::Count { by: 0, .. }
         );
         operation.loc().filter(|_| reads)
     }
@@ -54,7 +55,11 @@ impl Causality {
     ) -> Vec<(Option<WriteId>, Contents)> {
         let thread = self.events[event].thread;
         let writes = visible.get(&loc).into_iter().flatten().copied();
-        let of_others = writes.filter(|&w| self.events[self.writes[w as usize].event].thread != thread);
+        let is_count = |event: usize| matches!(self.events[event].operation, Operation::Count { .. });
+        let of_others = writes.filter(|&w| {
+            let by = self.writes[w as usize].event;
+            self.events[by].thread != thread || is_count(by) && by < event
+        });
         let mut values: Vec<_> =
             of_others.chain(own.copied()).map(|w| (Some(w), self.writes[w as usize].contents)).collect();
         if own.is_none() {
@@ -115,7 +120,6 @@ impl Causality {
         let writes = match self.events[event].operation {
             Operation::Rmw { .. } => true,
             Operation::Touch { writes, .. } => writes,
-            Operation::Count { by, .. } => by != 0,
             Operation::Cas { expected, .. } => result.is_some_and(|result| self.value_behind(loc, result) == expected),
             _ => false,
         };

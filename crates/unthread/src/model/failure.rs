@@ -217,7 +217,7 @@ pub(super) fn words(subject: &ClosureSubject, event: &Event, trace: &Trace) -> S
             false => format!("exchange {} fails: {result}, not {expected}", loc(*at)),
         },
         Operation::Touch { loc: at, writes } => format!("{} {}", if *writes { "write" } else { "read" }, loc(*at)),
-        Operation::Count { loc: at, by } => format!("{} {result}→{}", loc(*at), result + by),
+        Operation::Count { loc: at, by, .. } => format!("{} {result}→{}", loc(*at), result + by),
         Operation::Fence { ordering } => format!("fence{}", suffix(*ordering)),
         Operation::Lock { lock, mode } => format!("lock{} {}", shared(*mode), subject.lock_name(*lock)),
         Operation::TryLock { lock, mode } => {

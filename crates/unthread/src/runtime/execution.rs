@@ -37,6 +37,8 @@ pub(crate) struct Execution {
     pub(crate) poisoned: RefCell<Vec<u32>>,
     /// The machine's counts of the references to shared values, by the value's address.
     pub(crate) counts: RefCell<FxHashMap<usize, u32>>,
+    /// References that have been taken.
+    pub(crate) n_references: Cell<u32>,
     /// What must be gone in the end, by a number of its own, and where it was made.
     pub(crate) must_go: RefCell<FxHashMap<usize, (&'static str, u32)>>,
 }
@@ -102,6 +104,7 @@ impl Execution {
             poisoned: RefCell::default(),
             lazies: RefCell::default(),
             counts: RefCell::default(),
+            n_references: Cell::new(0),
             must_go: RefCell::default(),
         })
     }
