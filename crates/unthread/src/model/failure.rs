@@ -110,8 +110,9 @@ impl Story {
             n => format!(", {n} given up"),
         };
         format!(
-            "{}: {name} with {} memory, {}: {}{redundant} in {}{coverage}{bound}",
+            "{}: {name} by {} with {} memory, {}: {}{redundant} in {}{coverage}{bound}",
             report.program,
+            report.engine,
             self.memory,
             report.stop.name(),
             executions(report),
