@@ -119,7 +119,8 @@ impl Builder {
         self
     }
 
-    /// Sets the engine.
+    /// Sets the engine: `Dpor`, unless said otherwise, `Mcr`, `Exhaustive`, `Random` or `Pct`. Others are for programs, and closures are checked with `Dpor`
+    /// instead.
     pub fn engine(&mut self, engine: Engine) -> &mut Self {
         self.engine = engine;
         self

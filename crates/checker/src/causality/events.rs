@@ -79,6 +79,8 @@ impl Causality {
                 let value = event.written.map_or(0, |written| written.1);
                 event.version.map(|result| (object, Contents { result, value }))
             }
+            // What a change of a count leaves depends on what it finds.
+            None if matches!(event.operation, Operation::Count { .. }) => None,
             None => event.written.map(|(loc, value)| (loc, Contents::of(value))),
         };
         if let (Some((loc, contents)), Some(same)) = (written, same) {

@@ -24,7 +24,7 @@ pub(super) struct Forced {
     n_chains: usize,
     before: Vec<u32>,
     with: Vec<u32>,
-    /// For each cell and each chain in which it is written, the writes there by place.
+    /// For each cell and each chain in which it is written, the writes there by place, but for those that may not happen though their event does.
     writes: Vec<Vec<(u32, Vec<WriteId>)>>,
 }
 
@@ -45,6 +45,7 @@ impl Forced {
         let clocks = vec![0; problem.nodes.len() * n_chains];
         let mut writes = problem.writes_by_chain();
         writes.resize(causality.cells.len(), vec![]);
+        writes.iter_mut().flatten().for_each(|of| of.1.retain(|&write| is_certain(causality, write)));
         let mut forced = Forced { n_chains, before: clocks.clone(), with: clocks, writes };
         forced.go_through(causality);
         forced
@@ -121,7 +122,8 @@ impl Forced {
         let is_initial =
             causality.initial[cell as usize].result == this.result && self.can_see(causality, &horizon, None);
         let is_own = own.is_some_and(|own| of_value.contains(&own));
-        if is_initial || is_own || of_value.len() > MOST_COMMON {
+        let are_certain = of_value.iter().all(|&write| is_certain(causality, write));
+        if is_initial || is_own || !are_certain || of_value.len() > MOST_COMMON {
             return;
         }
         let of_others = |&&write: &&WriteId| causality.thread_of(write) != this.thread;
@@ -167,4 +169,9 @@ impl Forced {
         let info = &causality.problem.nodes[first as usize];
         self.with[self.row(second).start + info.chain as usize] > info.index
     }
+}
+
+/// Whether the write happens whenever its event has the result of the run. Of the writes by which a reference count changes only one does.
+fn is_certain(causality: &Causality, write: WriteId) -> bool {
+    causality.events[causality.writes[write as usize].event].write == Some(write)
 }

@@ -7,10 +7,11 @@
 //! variables work, and every read returns its value from *some* write of that value. That is exactly what the [`Problem`] made here asks, so its
 //! solutions are the possible configurations, neither more nor fewer.
 //!
-//! Files: `order.rs` the memory models, `events.rs` one event at a time, `reads.rs` what reads can see, `forced.rs` what they cannot see in any case, `locks.rs`, `condvars.rs`, `goals.rs` what
+//! Files: `order.rs` the memory models, `events.rs` one event at a time, `reads.rs` what reads can see, `forced.rs` what they cannot see in any case, `counts.rs` and `references.rs`, `locks.rs`, `condvars.rs`, `goals.rs` what
 //! can be asked, `partings.rs` which configurations are known, `prediction.rs` from a solution to a schedule.
 
 mod condvars;
+mod counts;
 mod events;
 mod forced;
 mod goals;
@@ -19,6 +20,7 @@ mod order;
 mod partings;
 mod prediction;
 mod reads;
+mod references;
 
 pub use goals::{Goals, RaceGoal};
 pub(crate) use order::{commit_chain, drains, is_barrier, is_buffered};
@@ -157,6 +159,7 @@ impl Causality {
         causality.add_cells(run, given.initial);
         causality.add_events(run);
         causality.add_forks_and_joins();
+        causality.add_counts();
         causality.add_reads(given);
         causality.add_frees();
         causality.add_locks();

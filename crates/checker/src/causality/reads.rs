@@ -14,7 +14,8 @@ type Visible = BTreeMap<Loc, Vec<WriteId>>;
 impl Causality {
     pub(super) fn add_reads(&mut self, given: &Given<'_>) {
         let mut visible: Visible = BTreeMap::new();
-        for (id, write) in self.problem.writes.iter().enumerate() {
+        let writes = self.problem.writes.iter().zip(&self.writes).enumerate();
+        for (id, (write, _)) in writes.filter(|(_, (_, info))| !info.deviant) {
             visible.entry(self.cells[write.cell as usize]).or_default().push(id as WriteId);
         }
         let forced = Forced::new(self);
@@ -41,7 +42,7 @@ impl Causality {
         }
         let reads = matches!(
             operation,
-            Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. } | Operation::Count { .. }
+            Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. } | Operation::Count { by: 0, .. }
         );
         operation.loc().filter(|_| reads)
     }
@@ -58,7 +59,11 @@ impl Causality {
         let thread = self.events[event].thread;
         let horizon = forced.horizon(self, event, self.cell(loc), own.copied());
         let writes = visible.get(&loc).into_iter().flatten().copied();
-        let of_others = writes.filter(|&write| self.thread_of(write) != thread);
+        let is_count = |event: usize| matches!(self.events[event].operation, Operation::Count { .. });
+        let of_others = writes.filter(|&write| {
+            let by = self.writes[write as usize].event;
+            self.events[by].thread != thread || is_count(by) && by < event
+        });
         let seen = of_others.chain(own.copied()).filter(|&write| forced.can_see(self, &horizon, Some(write)));
         let mut values: Vec<_> = seen.map(|write| (Some(write), self.writes[write as usize].contents)).collect();
         if own.is_none() && forced.can_see(self, &horizon, None) {
@@ -124,7 +129,6 @@ impl Causality {
         let writes = match self.events[event].operation {
             Operation::Rmw { .. } => true,
             Operation::Touch { writes, .. } => writes,
-            Operation::Count { by, .. } => by != 0,
             Operation::Cas { expected, .. } => result.is_some_and(|result| self.value_behind(loc, result) == expected),
             _ => false,
         };

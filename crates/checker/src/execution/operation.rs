@@ -35,10 +35,12 @@ pub enum Operation {
         loc: Loc,
         writes: bool,
     },
-    /// A reference to something is taken (1), given back (-1) or counted (0). The result is the count before.
+    /// A reference to something is taken (1), given back (-1) or counted (0). The result is the count before. The reference's number, among those to the same thing in one
+    /// execution, is 0 if it was there from the start.
     Count {
         loc: Loc,
         by: i64,
+        reference: u32,
     },
     Fence {
         ordering: Ordering,

@@ -12,7 +12,8 @@ pub enum Engine {
     Exhaustive,
     /// Maximal causality over everything seen so far: executions that show a thread doing something new.
     Cumulative,
-    /// Maximal causality reduction: one execution per combination of thread histories.
+    /// Maximal causality reduction: one execution per combination of thread histories. Of code that is run rather than interpreted, what
+    /// threads can do must follow from what operations return and from what opaque objects hold; where it may not, `Dpor` takes over.
     Mcr,
     /// Optimal dynamic partial order reduction: one execution per trace.
     Dpor,

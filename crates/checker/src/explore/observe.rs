@@ -153,7 +153,7 @@ impl<S: Subject> Observer<'_, '_, S> {
                 let mode = if writes { Mode::Write } else { Mode::Read };
                 touch(&mut self.taken.footprint, self.objects, loc, mode);
             }
-            Operation::Count { loc, by } => {
+            Operation::Count { loc, by, .. } => {
                 let mode = Mode::of_count(self.state.shared.read(loc), by);
                 self.taken.footprint.add(self.objects.cell(loc), mode);
             }

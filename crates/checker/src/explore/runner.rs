@@ -118,7 +118,12 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
     /// Goes on until nothing can happen, or there have been `most` steps. The thread that was last goes on first: after a
     /// prediction it is the one that has seen something new.
     pub(super) fn finish(&mut self, most: u64) -> Option<Stuck> {
-        let longest = if self.steps.is_empty() { FIRST_TURN } else { TURN };
+        let longest = match self.steps.is_empty() {
+            // Such threads say when they wait in a loop. One that does not goes on until it meets the limit on events, which is to be noticed at once.
+            _ if self.versions.is_some() => u32::MAX,
+            true => FIRST_TURN,
+            false => TURN,
+        };
         self.go_on(longest, most)
     }
 

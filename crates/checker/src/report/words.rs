@@ -65,7 +65,7 @@ impl Words<'_> {
             Operation::Touch { loc, writes } => {
                 format!("{} {}", if *writes { "write" } else { "read" }, self.loc(*loc))
             }
-            Operation::Count { loc, by } => format!("count {} {result}→{}", self.loc(*loc), event.result + by),
+            Operation::Count { loc, by, .. } => format!("count {} {result}→{}", self.loc(*loc), event.result + by),
             Operation::Fence { ordering: Ordering::SeqCst } => "fence".to_string(),
             Operation::Fence { ordering } => format!("fence{}", suffix(*ordering)),
             Operation::Lock { lock, mode } => format!("{} {}", lock_verb(*mode), self.lock(*lock)),

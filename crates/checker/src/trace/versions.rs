@@ -80,6 +80,9 @@ impl<'j> Versions<'j> {
             return (0, None);
         }
         let mut result = performed.history_entry();
+        if let Some(Operation::Count { by, .. }) = performed.operation {
+            result = seen_of_count(by, result);
+        }
         let opaque = object.zip(performed.operation.as_ref()).filter(|_| performed.failure.is_none());
         if let Some((loc, operation)) = opaque
             && sees_contents(operation)
@@ -96,6 +99,15 @@ impl<'j> Versions<'j> {
             false => drop(self.memory.insert(loc, this.history)),
         }
         (result, Some(this.history))
+    }
+}
+
+/// What who changes a count of references sees of it: nothing, or whether it gives back the last. Who changes nothing sees the count.
+pub(crate) fn seen_of_count(by: i64, count: i64) -> i64 {
+    match by {
+        0 => count,
+        1.. => 0,
+        _ => i64::from(count == 1),
     }
 }
 

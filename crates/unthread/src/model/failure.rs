@@ -21,6 +21,8 @@ pub(super) struct Story {
     told: Vec<(String, String, Option<JsonViolation>)>,
     events: u64,
     preemptions: Option<u32>,
+    /// Where executions go round in circles that are too long.
+    busiest: Option<String>,
     html: Option<PathBuf>,
 }
 
@@ -46,7 +48,8 @@ impl Story {
             written.inspect_err(|error| eprintln!("UNTHREAD_HTML={}: {error}", folder.display())).ok()
         });
         let (events, preemptions) = (options.limits.events, options.limits.preemptions);
-        Story { memory: options.memory, took, under_sc, told, events, preemptions, html }
+        let busiest = subject.names.borrow().busiest().map(ToString::to_string);
+        Story { memory: options.memory, took, under_sc, told, events, preemptions, busiest, html }
     }
 
     /// What is wrong.
@@ -77,9 +80,10 @@ impl Story {
     pub(super) fn cannot_say(&self, report: &Report) -> Option<String> {
         match &report.stop {
             StopReason::EventLimit => Some(format!(
-                "event-limit: an execution has more than {} events. A loop that waits for other threads needs a hint: call \
+                "event-limit: an execution has more than {} events{}. A loop that waits for other threads needs a hint: call \
                  `unthread::thread::yield_now()` or `unthread::hint::spin_loop()` in it. If nothing loops, raise `max_branches` (UNTHREAD_MAX_EVENTS)",
-                self.events
+                self.events,
+                self.busiest.as_ref().map_or(String::new(), |place| format!(", most of them at {place}"))
             )),
             StopReason::Nondeterminism(why) => Some(format!(
                 "nondeterminism: the test did something else when it was run again in the same way: {why}. Threads may depend on nothing but what \
@@ -110,8 +114,9 @@ impl Story {
             n => format!(", {n} given up"),
         };
         format!(
-            "{}: {name} with {} memory, {}: {}{redundant} in {}{coverage}{bound}",
+            "{}: {name} by {} with {} memory, {}: {}{redundant} in {}{coverage}{bound}",
             report.program,
+            report.engine,
             self.memory,
             report.stop.name(),
             executions(report),
@@ -217,7 +222,7 @@ pub(super) fn words(subject: &ClosureSubject, event: &Event, trace: &Trace) -> S
             false => format!("exchange {} fails: {result}, not {expected}", loc(*at)),
         },
         Operation::Touch { loc: at, writes } => format!("{} {}", if *writes { "write" } else { "read" }, loc(*at)),
-        Operation::Count { loc: at, by } => format!("{} {result}→{}", loc(*at), result + by),
+        Operation::Count { loc: at, by, .. } => format!("{} {result}→{}", loc(*at), result + by),
         Operation::Fence { ordering } => format!("fence{}", suffix(*ordering)),
         Operation::Lock { lock, mode } => format!("lock{} {}", shared(*mode), subject.lock_name(*lock)),
         Operation::TryLock { lock, mode } => {

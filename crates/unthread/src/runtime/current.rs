@@ -242,6 +242,7 @@ fn remember(execution: &Execution, index: usize, value: i64) {
 /// Notes what came of a thread's operation: for destructors of abandoned executions, and for spin hints.
 pub(super) fn note(execution: &Execution, thread: &ThreadContext, request: &Request, result: i64) {
     let operation = &request.operation;
+    execution.count_operation(request.site);
     thread.open_accesses.borrow_mut().iter_mut().for_each(|access| access.2 = true);
     thread.spin.borrow_mut().note(operation, result);
     if let Some(index) = operation.loc().and_then(Loc::as_global)

@@ -37,6 +37,12 @@ pub(crate) struct Execution {
     pub(crate) poisoned: RefCell<Vec<u32>>,
     /// The machine's counts of the references to shared values, by the value's address.
     pub(crate) counts: RefCell<FxHashMap<usize, u32>>,
+    /// References that have been taken.
+    pub(crate) n_references: Cell<u32>,
+    /// Operations so far.
+    n_operations: Cell<u32>,
+    /// How often each place was come to since there have been many.
+    late_places: RefCell<FxHashMap<u32, u32>>,
     /// What must be gone in the end, by a number of its own, and where it was made.
     pub(crate) must_go: RefCell<FxHashMap<usize, (&'static str, u32)>>,
 }
@@ -51,6 +57,9 @@ pub(crate) struct Settings {
     /// How often a wait of each thread may time out.
     pub(crate) timeouts: u32,
 }
+
+/// An execution with more operations than these is watched for loops.
+const MANY_OPERATIONS: u32 = 2000;
 
 /// The value of a thread-local variable; nothing once it has been dropped.
 type Local = Option<Rc<dyn Any>>;
@@ -102,6 +111,9 @@ impl Execution {
             poisoned: RefCell::default(),
             lazies: RefCell::default(),
             counts: RefCell::default(),
+            n_references: Cell::new(0),
+            n_operations: Cell::new(0),
+            late_places: RefCell::default(),
             must_go: RefCell::default(),
         })
     }
@@ -161,6 +173,19 @@ impl Execution {
         }
     }
 
+    /// Notes that an operation has been performed at a place.
+    pub(super) fn count_operation(&self, site: u32) {
+        self.n_operations.set(self.n_operations.get() + 1);
+        if self.n_operations.get() > MANY_OPERATIONS {
+            *self.late_places.borrow_mut().entry(site).or_default() += 1;
+        }
+    }
+
+    /// Where a long execution goes round in circles, if anywhere: the place, and how often it came to it.
+    fn busiest_place(&self) -> Option<(u32, u32)> {
+        self.late_places.borrow().iter().map(|(&site, &times)| (times, site)).max()
+    }
+
     /// Drops what statics hold, and says what is still there. The values in memory are given.
     pub(crate) fn left_behind(&self, cells: &[i64]) -> Option<Failure> {
         self.abandoned.set(true);
@@ -197,6 +222,9 @@ impl Execution {
     /// Unwinds every thread that has not ended: the youngest first, as it may borrow from those that made it.
     pub(crate) fn abandon(&self) {
         self.abandoned.set(true);
+        if let Some((times, site)) = self.busiest_place() {
+            self.names.borrow_mut().note_busy(times, site);
+        }
         let n_threads = self.threads.borrow().len();
         for index in (0..n_threads).rev() {
             let thread = self.thread(index);

@@ -18,6 +18,8 @@ pub(crate) struct Names {
     known: FxHashMap<usize, u32>,
     /// Why what threads do may depend on more than on the results of operations and the contents of objects.
     unfit: Option<&'static str>,
+    /// The place that a long execution came to most often, and how often.
+    busiest: Option<(u32, u32)>,
 }
 
 /// An object as people see it.
@@ -56,6 +58,16 @@ impl Names {
     /// Why what threads do may depend on more than that.
     pub(crate) fn unfit(&self) -> Option<&'static str> {
         self.unfit
+    }
+
+    /// A long execution came to a place so often.
+    pub(crate) fn note_busy(&mut self, times: u32, site: u32) {
+        self.busiest = self.busiest.max(Some((times, site)));
+    }
+
+    /// The place that a long execution came to most often: the loop that makes it long.
+    pub(crate) fn busiest(&self) -> Option<&Site> {
+        self.get_site(self.busiest?.1)
     }
 
     /// The number of a static object.

@@ -20,6 +20,8 @@ pub struct Arc<T: ?Sized> {
     /// Counts along, and owns the value.
     value: ManuallyDrop<std::sync::Arc<T>>,
     count: Count,
+    /// Its number among all references to the value.
+    reference: u32,
 }
 
 /// The machine's count of strong references.
@@ -27,16 +29,35 @@ pub struct Arc<T: ?Sized> {
 pub(super) struct Count(u32);
 
 impl Count {
-    /// Takes (1), gives back (-1) or looks at (0) references. Gives their number before.
     #[track_caller]
-    pub(super) fn change(self, by: i64) -> i64 {
-        perform(Operation::Count { loc: Loc::global(self.0 as usize), by })
+    fn change(self, by: i64, reference: u32) -> i64 {
+        perform(Operation::Count { loc: Loc::global(self.0 as usize), by, reference })
+    }
+
+    /// The number of references.
+    #[track_caller]
+    pub(super) fn get(self) -> i64 {
+        self.change(0, 0)
+    }
+
+    /// Takes a reference. Gives its number.
+    #[track_caller]
+    fn take(self) -> u32 {
+        let reference = new_reference();
+        self.change(1, reference);
+        reference
+    }
+
+    /// Gives a reference back.
+    #[track_caller]
+    fn give_back(self, reference: u32) {
+        abandon_or(0, || self.change(-1, reference));
     }
 
     /// Takes a reference if there are any.
     #[track_caller]
     pub(super) fn take_if_any(self) -> bool {
-        let mut count = self.change(0);
+        let mut count = self.get();
         while count > 0 {
             let loc = Loc::global(self.0 as usize);
             let (expected, desired, ordering) = (count, count + 1, Ordering::Relaxed);
@@ -68,14 +89,14 @@ impl<T> Arc<T> {
     pub fn new_cyclic(make: impl FnOnce(&Weak<T>) -> T) -> Arc<T> {
         let count = Count(create_cell("Arc", 0));
         let value = std::sync::Arc::new_cyclic(|weak| make(&Weak::of(weak.clone(), count)));
-        count.change(1);
-        Arc::watched(value, count)
+        let reference = count.take();
+        Arc::watched(value, count, reference)
     }
 
     /// The value, if this is the only reference.
     #[track_caller]
     pub fn try_unwrap(this: Arc<T>) -> Result<T, Arc<T>> {
-        match this.count.change(0) {
+        match this.count.get() {
             1 => Arc::into_inner(this).ok_or_else(|| unreachable!("there was one reference, and it was here")),
             _ => Err(this),
         }
@@ -84,8 +105,9 @@ impl<T> Arc<T> {
     /// The value, if this is the last reference.
     #[track_caller]
     pub fn into_inner(this: Arc<T>) -> Option<T> {
+        let reference = this.reference;
         let (value, count) = this.take_apart();
-        abandon_or(0, || count.change(-1));
+        count.give_back(reference);
         forget_if_last(&value);
         std::sync::Arc::into_inner(value)
     }
@@ -105,12 +127,12 @@ impl<T: ?Sized> Arc<T> {
     #[track_caller]
     pub fn from_std(value: std::sync::Arc<T>) -> Arc<T> {
         assert!(std::sync::Arc::strong_count(&value) == 1, "`from_std` takes a pointer that nobody else has");
-        Arc::watched(value, Count(create_cell("Arc", 1)))
+        Arc::watched(value, Count(create_cell("Arc", 1)), 0)
     }
 
     /// Remembers that the value must be gone in the end, and its count, for [`Arc::from_raw`].
     #[track_caller]
-    fn watched(value: std::sync::Arc<T>, count: Count) -> Arc<T> {
+    fn watched(value: std::sync::Arc<T>, count: Count, reference: u32) -> Arc<T> {
         let location = Location::caller();
         with_execution(|execution| {
             let site = execution.names.borrow_mut().site(location);
@@ -118,11 +140,12 @@ impl<T: ?Sized> Arc<T> {
             execution.must_go.borrow_mut().insert(address, ("an Arc", site));
             execution.counts.borrow_mut().insert(address, count.0);
         });
-        Arc { value: ManuallyDrop::new(value), count }
+        Arc { value: ManuallyDrop::new(value), count, reference }
     }
 
+    /// A pointer that has been counted already.
     pub(super) fn counted(value: std::sync::Arc<T>, count: Count) -> Arc<T> {
-        Arc { value: ManuallyDrop::new(value), count }
+        Arc { value: ManuallyDrop::new(value), count, reference: new_reference() }
     }
 
     fn take_apart(self) -> (std::sync::Arc<T>, Count) {
@@ -134,13 +157,13 @@ impl<T: ?Sized> Arc<T> {
     /// The number of references.
     #[track_caller]
     pub fn strong_count(this: &Arc<T>) -> usize {
-        abandon_or(std::sync::Arc::strong_count(&this.value), || this.count.change(0) as usize)
+        abandon_or(std::sync::Arc::strong_count(&this.value), || this.count.get() as usize)
     }
 
     /// The number of weak references.
     #[track_caller]
     pub fn weak_count(this: &Arc<T>) -> usize {
-        this.count.change(0);
+        this.count.get();
         with_execution(|execution| execution.names.borrow_mut().mark_unfit("weak references are counted"));
         std::sync::Arc::weak_count(&this.value)
     }
@@ -154,7 +177,7 @@ impl<T: ?Sized> Arc<T> {
     /// The value, if this is the only reference.
     #[track_caller]
     pub fn get_mut(this: &mut Arc<T>) -> Option<&mut T> {
-        this.count.change(0);
+        this.count.get();
         std::sync::Arc::get_mut(&mut this.value)
     }
 
@@ -179,7 +202,10 @@ impl<T: ?Sized> Arc<T> {
     /// The raw pointer comes from [`Arc::into_raw`], and each is put together once.
     #[track_caller]
     pub unsafe fn from_raw(pointer: *const T) -> Arc<T> {
-        let count = with_execution(|execution| execution.counts.borrow().get(&pointer.addr()).copied());
+        let count = with_execution(|execution| {
+            execution.names.borrow_mut().mark_unfit("references are kept as raw pointers");
+            execution.counts.borrow().get(&pointer.addr()).copied()
+        });
         let count = count.expect("the pointer came from `Arc::into_raw`, and its value is still there");
         // SAFETY: as the caller promises.
         Arc::counted(unsafe { std::sync::Arc::from_raw(pointer) }, Count(count))
@@ -211,11 +237,22 @@ impl<T: Clone> Arc<T> {
     /// The value, or a copy of it that nobody else refers to.
     #[track_caller]
     pub fn make_mut(this: &mut Arc<T>) -> &mut T {
-        if this.count.change(0) != 1 {
+        if this.count.get() != 1 {
             *this = Arc::new((**this).clone());
         }
         std::sync::Arc::get_mut(&mut this.value).expect("there are no weak references to a value that is changed")
     }
+}
+
+/// A number that no other reference has.
+fn new_reference() -> u32 {
+    if !in_execution() {
+        return 0;
+    }
+    with_execution(|execution| {
+        execution.n_references.set(execution.n_references.get() + 1);
+        execution.n_references.get()
+    })
 }
 
 /// The value that is about to go need not be waited for any more.
@@ -232,17 +269,15 @@ fn forget_if_last<T: ?Sized>(value: &std::sync::Arc<T>) {
 impl<T: ?Sized> Clone for Arc<T> {
     #[track_caller]
     fn clone(&self) -> Self {
-        if is_live() {
-            self.count.change(1);
-        }
-        Arc { value: self.value.clone(), count: self.count }
+        let reference = if is_live() { self.count.take() } else { 0 };
+        Arc { value: self.value.clone(), count: self.count, reference }
     }
 }
 
 impl<T: ?Sized> Drop for Arc<T> {
     #[track_caller]
     fn drop(&mut self) {
-        abandon_or(0, || self.count.change(-1));
+        self.count.give_back(self.reference);
         // SAFETY: this is the end of `self`.
         let value = unsafe { ManuallyDrop::take(&mut self.value) };
         forget_if_last(&value);

@@ -35,7 +35,7 @@ impl<T: ?Sized> Weak<T> {
     /// The number of strong references.
     #[track_caller]
     pub fn strong_count(&self) -> usize {
-        self.count.map_or(0, |count| count.change(0) as usize)
+        self.count.map_or(0, |count| count.get() as usize)
     }
 
     /// Whether two pointers point to the same value.

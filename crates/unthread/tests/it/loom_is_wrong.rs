@@ -306,6 +306,7 @@ fn there_can_be_more_than_five_threads() {
 
 #[test]
 fn a_spin_loop_without_a_hint_is_named() {
+    let line = line!() + 7;
     let text = Builder::new().try_check(|| {
         let flag = Arc::new(AtomicBool::new(false));
         let other = {
@@ -315,5 +316,8 @@ fn a_spin_loop_without_a_hint_is_named() {
         while !flag.load(Relaxed) {}
         other.join().unwrap();
     });
-    assert!(text.unwrap_err().contains("spin_loop()"));
+    let text = text.unwrap_err();
+    assert!(text.contains("spin_loop()") && text.contains("most of them at"), "{text}");
+    let place = format!("{}:{line}:", file!().rsplit('/').next().unwrap());
+    assert!(text.contains(&place), "{place} is not in {text}");
 }

@@ -221,6 +221,37 @@ fn references_that_are_given_back_are_counted() {
 }
 
 #[test]
+fn references_are_given_back_in_any_order() {
+    let [by_mcr, _] = alike(|| {
+        let shared = Arc::new(());
+        let threads: Vec<_> = (0..3)
+            .map(|_| {
+                let shared = shared.clone();
+                thread::spawn(move || drop(shared.clone()))
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        vec![]
+    });
+    assert_eq!(by_mcr, 1);
+}
+
+#[test]
+fn references_are_counted_and_upgraded() {
+    alike(|| {
+        let shared = Arc::new(7);
+        let weak = Arc::downgrade(&shared);
+        let other = shared.clone();
+        let upgrades = thread::spawn(move || weak.upgrade().map_or(0, |shared| *shared + Arc::strong_count(&shared)));
+        let drops = thread::spawn(move || drop(other));
+        let count = Arc::strong_count(&shared);
+        drop(shared);
+        drops.join().unwrap();
+        vec![count, upgrades.join().unwrap()]
+    });
+}
+
+#[test]
 fn an_arc_that_is_leaked_is_found() {
     alike(|| {
         let shared = Arc::new(AtomicUsize::new(0));

@@ -134,7 +134,6 @@ struct World {
     number: AtomicUsize,
     claim: AtomicUsize,
     plain: UnsafeCell<usize>,
-    threads: RefCell<Vec<thread::Thread>>,
 }
 
 fn run(script: &Script) -> Outcome {
@@ -149,12 +148,12 @@ fn run(script: &Script) -> Outcome {
         number: AtomicUsize::new(0),
         claim: AtomicUsize::new(0),
         plain: UnsafeCell::new(0),
-        threads: RefCell::default(),
     });
     let counted = Arc::new(());
     let receives = |commands: &[Command]| {
         commands.iter().any(|command| matches!(command, Command::Receive | Command::ReceiveInTime))
     };
+    let mut elder = None;
     let threads: Vec<_> = script
         .iter()
         .enumerate()
@@ -166,14 +165,15 @@ fn run(script: &Script) -> Outcome {
                 world: world.clone(),
                 receiver,
                 counted: Some(counted.clone()),
-                seen: vec![],
+                elder: elder.take(),
+                seen: Vec::new(),
             };
             let commands = commands.clone();
             let handle = thread::spawn(move || {
                 commands.iter().for_each(|&command| actor.perform(command));
                 actor.seen
             });
-            world.threads.borrow_mut().push(handle.thread().clone());
+            elder = Some(handle.thread().clone());
             handle
         })
         .collect();
@@ -186,6 +186,8 @@ struct Actor {
     world: Rc<World>,
     receiver: Option<mpsc::Receiver<usize>>,
     counted: Option<Arc<()>>,
+    /// The thread that was made before this one.
+    elder: Option<thread::Thread>,
     seen: Vec<usize>,
 }
 
@@ -236,8 +238,7 @@ impl Actor {
             Command::Notify => world.changed.notify_one(),
             Command::Park => thread::park_timeout(Duration::from_secs(1)),
             Command::Unpark => {
-                let first = world.threads.borrow().first().cloned();
-                first.into_iter().for_each(|thread| thread.unpark());
+                self.elder.iter().for_each(|thread| thread.unpark());
             }
             Command::Spin => {
                 let mut turns = 0;

@@ -185,3 +185,12 @@ fn types_are_for_checks_only() {
     });
     assert!(outside.is_err());
 }
+
+#[test]
+fn a_choice_has_at_most_65536_values() {
+    let (kind, message) = fails(|| {
+        choose(0..65_537);
+    });
+    assert_eq!(kind, "panic");
+    assert!(message.contains("at most 65536 values, not 65537"), "{message}");
+}
