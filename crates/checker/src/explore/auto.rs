@@ -3,6 +3,8 @@
 //! A search of states and the engine that learns from executions take turns, longer ones each time. Most programs have few states, and where data multiplies but states do not, nothing
 //! beats visiting them; where threads and stores multiply, learning does. It has the last turn, without a bound; but if executions are without end (threads that go round in circles),
 //! the search of states goes on for as long as it takes. The bounds are counts, so the same program is always searched in the same way.
+//!
+//! The first turn visits all states, so that of small programs the shortest way to a failure is found and told; later ones only those that can show something new (`Options::reduced`).
 
 use super::{Coverage, Engine, Options, Progress, Stage, Watch, cumulative, exhaustive};
 use crate::execution::{Interpreter, Subject};
@@ -25,14 +27,14 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
         return states(&exhaustive);
     }
     let n_parts = subject.initial().len() as u64 + 1;
-    for (most_parts, most_looks) in TURNS {
-        let visited = states(&bounded(subject, options, most_parts / n_parts));
+    for (turn, (most_parts, most_looks)) in TURNS.into_iter().enumerate() {
+        let visited = states(&Options { reduced: turn > 0, ..bounded(subject, options, most_parts / n_parts) });
         if !met_bound(&visited, options) {
             return visited;
         }
-        let turn = Turn { watch, left: AtomicU64::new(most_looks) };
-        let learnt = learn(subject, options, &turn);
-        if !turn.is_over() {
+        let learning = Turn { watch, left: AtomicU64::new(most_looks) };
+        let learnt = learn(subject, options, &learning);
+        if !learning.is_over() {
             return learnt.unwrap_or_else(|| states(&exhaustive));
         }
     }
@@ -62,7 +64,7 @@ fn learn(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Opt
 /// A search of states whose number is the only bound, so that stores may wait as long as they like, unless threads can go round in circles and store for ever.
 fn bounded(subject: &Interpreter<'_>, options: &Options, most_states: u64) -> Options {
     let count_histories = options.count_histories || options.coverage == Coverage::States;
-    let mut options = Options { engine: Engine::Exhaustive, reduced: true, count_histories, ..options.clone() };
+    let mut options = Options { engine: Engine::Exhaustive, count_histories, ..options.clone() };
     if !subject.has_cycles() {
         options.rules = options.rules.unbounded();
     }

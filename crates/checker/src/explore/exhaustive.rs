@@ -16,8 +16,7 @@ use super::moves::{Move, Moves};
 use super::visited::{NO_STEP, Visited};
 use super::{Options, Watch, spectators};
 use crate::execution::{Buffers, Interpreter, IrThread, Machine, State};
-use crate::report::Statistics;
-use crate::report::{Report, StopReason};
+use crate::report::{Report, Statistics, StopReason};
 use crate::schedule::{Action, Step};
 use std::rc::Rc;
 
@@ -55,7 +54,7 @@ fn find<'a>(subject: &'a Interpreter<'a>, options: &'a Options, watch: &dyn Watc
         if is_last || stop != StopReason::Exhausted {
             return (search.findings, stop);
         }
-        before = statistics.clone();
+        before = *statistics;
     }
 }
 
