@@ -43,7 +43,7 @@ pub struct Builder {
     pub max_permutations: Option<usize>,
     /// The longest time. A check that ends because of it has not verified anything, but does not fail.
     pub max_duration: Option<Duration>,
-    /// The most preemptions of an execution; others are left out.
+    /// The most preemptions of an execution; others are left out. The report's coverage says if all executions within the bound were looked at.
     pub preemption_bound: Option<usize>,
     /// How often a thread may be woken from a wait for a condition variable without a reason.
     pub spurious_wakeups: usize,

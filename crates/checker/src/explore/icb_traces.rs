@@ -1,21 +1,22 @@
-//! Engine `icb` over traces: one execution for each trace that can be had with few preemptions, under SC.
+//! Engine `icb` over traces: one execution for each trace that can be had with few preemptions.
 //!
 //! Sleep sets and backtracking by races drop executions that may be the only ones within the bound. What CHESS does instead is sound: executions so far that
 //! have the same happens-before order, and the same thread running, have the same futures within the same bound, so one of them is
 //! gone on with, the one with the fewest preemptions. Such an execution is known by the last event of each thread, because an event here *is* its past: it is
-//! stored once for each thing done, thread, and set of events that it comes directly after.
+//! stored once for each thing done, thread, and set of events that it comes directly after. Stores that reach memory are events of their own, by nobody's doing, and a read that
+//! sees a store on its way touches nothing. Under TSO and PSO that tells some executions apart that `dpor` does not.
 
 use super::findings::Findings;
-use super::footprint::{Footprint, Mode};
+use super::footprint::{Access, Footprint, Mode};
 use super::happens_before::Taken;
 use super::monitor::{Eye, came_of};
 use super::rewind::Rewindable;
 use super::visited::Interner;
 use super::{Options, Watch, dpor};
-use crate::execution::{Interpreter, Machine, Operation, ThreadId};
+use crate::execution::{Describe, Machine, Operation, ThreadId};
 use crate::program::Span;
 use crate::report::{Report, StopReason};
-use crate::schedule::Step;
+use crate::schedule::{Action, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How often the watch is asked, in steps.
@@ -25,17 +26,32 @@ const LOOK_EVERY: u64 = 4096;
 const NONE: u32 = u32::MAX;
 
 /// Searches bound by bound and reports.
-pub(super) fn check(subject: &Interpreter<'_>, preemptions: u32, options: &Options, watch: &dyn Watch) -> Report {
+pub(super) fn check<S: Describe>(subject: &S, preemptions: u32, options: &Options, watch: &dyn Watch) -> Report {
+    within(subject, preemptions, u64::MAX, options, watch)
+}
+
+/// Searches bound by bound and reports; gives up after so many steps, those that are taken again included.
+pub(super) fn within<S: Describe>(
+    subject: &S,
+    preemptions: u32,
+    most_steps: u64,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Report {
     let machine = Machine::new(subject, options.rules);
     let mut search = Search {
         machine: &machine,
         findings: Findings::new(subject, options),
         running: Rewindable::new(&machine),
-        eye: Eye::new(subject),
+        eye: Eye::under(subject, options.rules),
         events: Interner::new(),
         undone: Vec::new(),
         last: Vec::new(),
+        stores: Vec::new(),
+        arrived: Vec::new(),
         objects: Vec::new(),
+        effort: 0,
+        most_steps,
         known: FxHashMap::default(),
         complete: FxHashSet::default(),
         cut: false,
@@ -46,18 +62,25 @@ pub(super) fn check(subject: &Interpreter<'_>, preemptions: u32, options: &Optio
     search.findings.report(stop)
 }
 
-struct Search<'a> {
-    machine: &'a Machine<'a, Interpreter<'a>>,
-    findings: Findings<'a>,
-    running: Rewindable<'a, Interpreter<'a>>,
-    eye: Eye<'a, Interpreter<'a>>,
+struct Search<'a, S: Describe> {
+    machine: &'a Machine<'a, S>,
+    findings: Findings<'a, S>,
+    running: Rewindable<'a, S>,
+    eye: Eye<'a, S>,
     /// Events by what they do and what they come directly after.
     events: Interner<Vec<u32>>,
     /// How to take steps back.
     undone: Vec<Undo>,
     /// The last event of each thread, or the one that forked it.
     last: Vec<u32>,
+    /// The events by which each thread made the stores in its buffer.
+    stores: Vec<Vec<u32>>,
+    /// The last store of each process to reach memory.
+    arrived: Vec<u32>,
     objects: Vec<Touched>,
+    /// Steps taken, and those taken again.
+    effort: u64,
+    most_steps: u64,
     /// Executions so far, with the most preemptions that were left.
     known: FxHashMap<Vec<u32>, u32>,
     /// Executions that came to an end.
@@ -76,6 +99,8 @@ struct Touched {
 
 struct Undo {
     last: Vec<u32>,
+    stores: Vec<Vec<u32>>,
+    arrived: Vec<u32>,
     objects: Vec<(usize, Touched)>,
     /// Whether the monitor was told.
     watched: bool,
@@ -91,11 +116,13 @@ struct Seen {
 
 /// Where the search stands before a step.
 struct Node {
+    /// The thread that runs.
+    thread: Option<ThreadId>,
     /// Steps to take, the next one last, and the preemptions that are left after them.
     steps: Vec<(Step, u32)>,
 }
 
-impl Search<'_> {
+impl<S: Describe> Search<'_, S> {
     fn run(&mut self, preemptions: u32, covered: &mut Option<u32>, watch: &dyn Watch) -> StopReason {
         for bound in 0..=preemptions {
             self.known.clear();
@@ -118,7 +145,11 @@ impl Search<'_> {
 
     /// All executions within the bound, depth first.
     fn search(&mut self, bound: u32, watch: &dyn Watch) -> Option<StopReason> {
-        self.last = vec![NONE; self.running.state.threads.len()];
+        if let Some(stop) = self.settle() {
+            return Some(stop);
+        }
+        let n_threads = self.running.state.threads.len();
+        (self.last, self.stores, self.arrived) = (vec![NONE; n_threads], vec![Vec::new(); n_threads], Vec::new());
         let mut nodes = vec![self.node(None, bound, None)];
         while let Some(node) = nodes.last_mut() {
             let Some((step, left)) = node.steps.pop() else {
@@ -128,9 +159,16 @@ impl Search<'_> {
                 }
                 continue;
             };
+            let thread = if is_operation(&step) { Some(step.thread) } else { node.thread };
+            if let Some(stop) = self.settle() {
+                return Some(stop);
+            }
             let seen = self.take(step);
-            nodes.push(self.node(Some(step.thread), left, Some(seen)));
-            let look = |findings: &Findings<'_>| {
+            nodes.push(self.node(thread, left, seen));
+            if self.effort > self.most_steps {
+                return Some(StopReason::StateLimit);
+            }
+            let look = |findings: &Findings<'_, S>| {
                 findings.statistics.steps.is_multiple_of(LOOK_EVERY).then(|| findings.look(0, watch)).flatten()
             };
             if let Some(stop) = self.findings.stop().or_else(|| look(&self.findings)) {
@@ -140,17 +178,29 @@ impl Search<'_> {
         None
     }
 
+    /// Takes steps again, where they could not be taken back.
+    fn settle(&mut self) -> Option<StopReason> {
+        let mut again = 0;
+        let settled = self.running.settle(|_, _| again += 1);
+        self.effort += again;
+        settled.err().map(StopReason::Nondeterminism)
+    }
+
     /// What there is to do after a step of this thread, unless it has been done.
     fn node(&mut self, thread: Option<ThreadId>, left: u32, seen: Option<Seen>) -> Node {
         if self.running.path.len() as u64 >= self.findings.options.limits.events_or(dpor::MOST_EVENTS) {
             self.findings.incomplete = Some(StopReason::EventLimit);
-            return Node { steps: Vec::new() };
+            return Node { thread, steps: Vec::new() };
         }
         let mut now = self.last.clone();
         now.sort_unstable();
+        now.push(NONE);
+        let arrived = now.len();
+        now.extend(self.arrived.iter().filter(|&&event| event != NONE));
+        now[arrived..].sort_unstable();
         now.push(thread.map_or(NONE, |thread| self.last[thread.index()]));
         if self.known.get(&now).is_some_and(|&known| known >= left) {
-            return Node { steps: Vec::new() };
+            return Node { thread, steps: Vec::new() };
         }
         self.watch(seen);
         let mut steps = Vec::new();
@@ -164,14 +214,14 @@ impl Search<'_> {
             self.findings.judge.look_at(&self.running.state, || self.running.path.clone());
         }
         self.known.insert(now, left);
-        Node { steps: self.within_bound(steps, thread, left) }
+        Node { thread, steps: self.within_bound(steps, thread, left) }
     }
 
     /// The steps that can be taken within the bound. A thread that can go on is the first to.
     fn within_bound(&mut self, steps: Vec<Step>, thread: Option<ThreadId>, left: u32) -> Vec<(Step, u32)> {
-        let goes_on = |step: &&Step| Some(step.thread) == thread;
+        let goes_on = |step: &&Step| is_operation(step) && Some(step.thread) == thread;
         let can_go_on = steps.iter().any(|step| goes_on(&step));
-        let others = steps.iter().filter(|step| !goes_on(step));
+        let others = steps.iter().filter(|step| is_operation(step) && !goes_on(step));
         let mut chosen = Vec::new();
         if !can_go_on {
             chosen.extend(others.map(|&step| (step, left)));
@@ -180,6 +230,7 @@ impl Search<'_> {
         } else {
             self.cut |= others.count() > 0;
         }
+        chosen.extend(steps.iter().filter(|step| !is_operation(step)).map(|&step| (step, left)));
         chosen.extend(steps.iter().filter(goes_on).map(|&step| (step, left)));
         chosen
     }
@@ -195,10 +246,11 @@ impl Search<'_> {
         watcher.numbered_step(event, taken, operation, span, &mut self.findings.judge, path);
     }
 
-    fn take(&mut self, step: Step) -> Seen {
+    fn take(&mut self, step: Step) -> Option<Seen> {
         self.findings.statistics.steps += 1;
-        let (taken, operation) = self.eye.look(&self.running.state, step);
-        let done = self.running.take(step, Some(&operation));
+        self.effort += 1;
+        let (taken, operation) = self.eye.look_at(&self.running.state, step);
+        let done = self.running.take(step, operation.as_ref());
         let taken = came_of(taken, &done);
         let path = || self.running.path.clone();
         let span = self.running.acting().span;
@@ -206,18 +258,35 @@ impl Search<'_> {
             let thread = &self.running.state.threads[step.thread.index()];
             self.findings.judge.failed(thread, span, step, failure, path);
         }
-        self.note(&taken, &operation, step);
+        self.note(&taken, operation.as_ref(), step, done.buffered);
         let event = self.last[step.thread.index()];
-        Seen { event, taken, operation, span }
+        operation.map(|operation| Seen { event, taken, operation, span })
     }
 
     /// Finds the event's number, and notes what it touched.
-    fn note(&mut self, taken: &Taken, operation: &Operation, step: Step) {
+    fn note(&mut self, taken: &Taken, operation: Option<&Operation>, step: Step, buffered: bool) {
         let index = step.thread.index();
-        let event = self.event(taken, operation, index);
-        let mut undo = Undo { last: self.last.clone(), objects: Vec::new(), watched: false };
-        self.last.resize(self.running.state.threads.len(), event);
-        self.last[index] = event;
+        let (stores, arrived) = (self.stores.clone(), self.arrived.clone());
+        let mut undo = Undo { last: self.last.clone(), stores, arrived, objects: Vec::new(), watched: false };
+        let before = match step.action {
+            Action::Flush(at) => self.stores[index].remove(at as usize),
+            _ => self.last[index],
+        };
+        let event = self.event(taken, operation, before);
+        match operation {
+            Some(_) => {
+                let n_threads = self.running.state.threads.len();
+                self.last.resize(n_threads, event);
+                self.stores.resize_with(n_threads, Vec::new);
+                self.last[index] = event;
+                self.stores[index].extend(buffered.then_some(event));
+            }
+            None => {
+                let process = usize::from(taken.label.process);
+                self.arrived.resize(self.arrived.len().max(process + 1), NONE);
+                self.arrived[process] = event;
+            }
+        }
         for access in &taken.footprint.accesses {
             let object = access.object as usize;
             undo.objects.push((object, self.objects[object].clone()));
@@ -228,22 +297,25 @@ impl Search<'_> {
                     *touched = Touched { write: event, shares: Vec::new(), reads: Vec::new() };
                 }
                 Mode::Share => touched.shares.push(event),
-                Mode::Read | Mode::Look | Mode::Own(_) => touched.reads.push(event),
+                Mode::Read | Mode::Look => touched.reads.push(event),
+                Mode::Own(_) => {}
             }
         }
         self.undone.push(undo);
     }
 
-    fn event(&mut self, taken: &Taken, operation: &Operation, index: usize) -> u32 {
+    /// An event's number: what it does, after which one of its own thread (for a store that reaches memory: the one that made it), and after which others.
+    fn event(&mut self, taken: &Taken, operation: Option<&Operation>, before: u32) -> u32 {
         self.make_room(&taken.footprint);
         let mut past = [halves(taken.thread.0), halves(taken.label.choice.unwrap_or(i64::MIN) as u64)].concat();
-        past.push(self.last[index]);
-        if *operation == Operation::JoinAll {
+        past.extend([u32::from(operation.is_some()), before]);
+        if operation == Some(&Operation::JoinAll) {
             let mut others = self.last.clone();
             others.sort_unstable();
             past.extend(others);
         }
-        for access in &taken.footprint.accesses {
+        let seen = |access: &&Access| !matches!(access.mode, Mode::Own(_));
+        for access in taken.footprint.accesses.iter().filter(seen) {
             let touched = &self.objects[access.object as usize];
             past.extend([access.object, u32::from(access.mode == Mode::Write), touched.write]);
             let mut since: Vec<u32> = Vec::new();
@@ -269,7 +341,7 @@ impl Search<'_> {
 
     fn undo(&mut self) {
         let Some(undo) = self.undone.pop() else { return };
-        self.last = undo.last;
+        (self.last, self.stores, self.arrived) = (undo.last, undo.stores, undo.arrived);
         for (object, touched) in undo.objects.into_iter().rev() {
             self.objects[object] = touched;
         }
@@ -278,6 +350,10 @@ impl Search<'_> {
             watcher.undo();
         }
     }
+}
+
+fn is_operation(step: &Step) -> bool {
+    !matches!(step.action, Action::Flush(_))
 }
 
 /// A long number in two halves.

@@ -225,7 +225,10 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
         Engine::Pct { seed, depth } => pct::check(subject, seed, depth, options, watch),
         Engine::Exhaustive => dfs::check(subject, options, watch),
         Engine::Mcr if options.limits.preemptions.is_none() => mcr_or_dpor(subject, options, watch),
-        _ => by_dpor(subject, options, watch),
+        _ => match options.limits.preemptions {
+            Some(most) => bounded(subject, most, options, watch),
+            None => by_dpor(subject, options, watch),
+        },
     };
     confirmed(options, report, |violation| replay_subject(subject, options.rules, &violation.schedule))
 }
@@ -237,6 +240,24 @@ fn mcr_or_dpor<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -
         StopReason::Unsupported(_) | StopReason::Failed(_) if report.violations.is_empty() => {
             by_dpor(subject, options, watch)
         }
+        _ => report,
+    }
+}
+
+/// A bound on preemptions: `dpor` soon finds what is wrong, but leaves out executions that it would find only by way of others with more of them. `icb` covers all, as far as it gets
+/// with a multiple of the effort.
+fn bounded<S: Describe>(subject: &S, most: u32, options: &Options, watch: &dyn Watch) -> Report {
+    const TIMES: u64 = 20;
+    const STEPS: u64 = 500_000;
+    let report = by_dpor(subject, options, watch);
+    if report.stop != StopReason::PreemptionLimit {
+        return report;
+    }
+    let options = Options { engine: Engine::Icb { preemptions: most, traces: true }, ..options.clone() };
+    let steps = STEPS.max(report.statistics.steps.saturating_mul(TIMES));
+    let covered = icb_traces::within(subject, most, steps, &options, watch);
+    match covered.stop {
+        StopReason::Violation | StopReason::PreemptionLimit | StopReason::Exhausted => covered,
         _ => report,
     }
 }

@@ -141,10 +141,20 @@ fn pct_states_its_guarantee() {
 
 #[test]
 fn icb_over_traces_finds_what_icb_over_states_finds() {
-    for_all(sketches(Features::ALL), cases(500), |sketch| {
+    icb_over_traces_agrees(MemoryModel::Sc, 500);
+}
+
+#[test]
+fn icb_over_traces_finds_what_icb_over_states_finds_with_store_buffers() {
+    icb_over_traces_agrees(MemoryModel::Tso, 150);
+    icb_over_traces_agrees(MemoryModel::Pso, 150);
+}
+
+fn icb_over_traces_agrees(memory: MemoryModel, programs: u32) {
+    for_all(sketches(Features::ALL), cases(programs), |sketch| {
         let program = sketch.program();
-        let limits = Limits { states: 10_000, events: 200, ..Options::new(MemoryModel::Sc).limits };
-        let options = Options { all_violations: true, limits, ..Options::new(MemoryModel::Sc) };
+        let limits = Limits { states: 10_000, events: 200, ..Options::new(memory).limits };
+        let options = Options { all_violations: true, limits, ..Options::new(memory) };
         let search = |engine| check(&program, &Options { engine, ..options.clone() }, &Unwatched);
         let exhaustive = search(Engine::Exhaustive);
         let dpor = search(Engine::Dpor);
@@ -158,7 +168,8 @@ fn icb_over_traces_finds_what_icb_over_states_finds() {
                 return Err(format!("{preemptions} preemptions:\n{traces:#?}\n{states:#?}"));
             }
             let all = traces.stop == StopReason::Exhausted;
-            if all && traces.statistics.executions != dpor.statistics.executions {
+            // With store buffers, traces of `dpor` are those of Shasha and Snir, which are fewer.
+            if memory == MemoryModel::Sc && all && traces.statistics.executions != dpor.statistics.executions {
                 return Err(format!("{} traces, not {}", traces.statistics.executions, dpor.statistics.executions));
             }
             if preemptions > 2 && !all {

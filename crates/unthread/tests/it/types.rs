@@ -160,6 +160,61 @@ fn a_bound_on_preemptions_verifies_nothing_but_finds_what_it_covers() {
 }
 
 #[test]
+fn a_bound_on_preemptions_says_what_it_covers() {
+    let increments = |threads: usize| {
+        move || {
+            let number = std::sync::Arc::new(AtomicUsize::new(0));
+            let spawn = |_| {
+                let number = number.clone();
+                thread::spawn(move || (0..2).map(|_| number.fetch_add(1, Relaxed)).sum::<usize>())
+            };
+            let threads: Vec<_> = (0..threads).map(spawn).collect();
+            threads.into_iter().for_each(|thread| assert!(thread.join().unwrap() < 100));
+        }
+    };
+    for memory in MemoryModel::ALL {
+        let mut builder = Builder::new();
+        builder.preemption_bound = Some(1);
+        let report = builder.memory(memory).report(increments(3));
+        assert_eq!(report.stop, StopReason::PreemptionLimit, "{memory}");
+        assert_eq!(report.coverage.as_deref(), Some("all executions with at most 1 preemptions"), "{memory}");
+        builder.preemption_bound = Some(9);
+        let report = builder.report(increments(2));
+        assert_eq!((report.verdict(), report.statistics.executions), (Verdict::Verified, 6), "{memory}");
+    }
+}
+
+#[test]
+fn a_larger_bound_on_preemptions_covers_more() {
+    let outcomes = |memory: MemoryModel, bound: usize| {
+        let seen: std::sync::Arc<std::sync::Mutex<std::collections::BTreeSet<[usize; 3]>>> = Default::default();
+        let notes = seen.clone();
+        let mut builder = Builder::new();
+        builder.preemption_bound = Some(bound);
+        builder.memory(memory).report(move || {
+            let cells = std::sync::Arc::new([const { 0 }; 2].map(AtomicUsize::new));
+            let spawn = |own: usize, add: usize| {
+                let cells = cells.clone();
+                thread::spawn(move || {
+                    cells[own].store(add, Relaxed);
+                    cells[1 - own].load(Relaxed)
+                })
+            };
+            let threads = [spawn(0, 1), spawn(1, 10), spawn(0, 100)];
+            let outcome = threads.map(|thread| thread.join().unwrap());
+            notes.lock().unwrap().insert(outcome);
+        });
+        let seen = seen.lock().unwrap();
+        seen.clone()
+    };
+    for memory in MemoryModel::ALL {
+        let [none, one, two] = [0, 1, 2].map(|bound| outcomes(memory, bound));
+        assert!(none.is_subset(&one) && one.is_subset(&two), "{memory}");
+        assert!(none.len() < one.len(), "{memory}: {none:?} {one:?}");
+    }
+}
+
+#[test]
 fn a_failure_is_replayed_from_its_schedule() {
     let lost_update = || {
         let number = Arc::new(AtomicUsize::new(0));

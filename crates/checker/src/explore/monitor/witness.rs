@@ -22,10 +22,10 @@ pub(super) struct Witness {
     pub(super) identity: Vec<(ThreadKey, u32)>,
 }
 
-/// Looks at steps of an SC machine as `dpor` does.
+/// Looks at steps of a machine as `dpor` does.
 pub(in super::super) struct Eye<'a, S> {
     pub(super) subject: &'a S,
-    /// Steps are seen as on a machine without buffers: a store touches its cell.
+    /// Whose steps are seen: of one without buffers, unless said otherwise, where a store touches its cell.
     machine: Machine<'a, S>,
     processes: Processes,
     objects: Objects,
@@ -33,12 +33,17 @@ pub(in super::super) struct Eye<'a, S> {
 }
 
 impl<'a, S: Describe> Eye<'a, S> {
-    pub(in super::super) fn new(subject: &'a S) -> Eye<'a, S> {
+    pub(super) fn new(subject: &'a S) -> Eye<'a, S> {
+        Eye::under(subject, MemoryModel::Sc.rules())
+    }
+
+    /// Sees steps as on a machine with these rules.
+    pub(in super::super) fn under(subject: &'a S, rules: Rules) -> Eye<'a, S> {
         let known = |program: &Program| [program.cells.len(), program.locks.len(), program.condvars.len()];
         let [cells, locks, condvars] = subject.program().map_or([0; 3], known);
         Eye {
             subject,
-            machine: Machine::new(subject, MemoryModel::Sc.rules()),
+            machine: Machine::new(subject, rules),
             processes: Processes::default(),
             objects: Objects::new(cells, locks, condvars),
             order: Order::new(subject.initial_cells()),
@@ -46,11 +51,26 @@ impl<'a, S: Describe> Eye<'a, S> {
     }
 
     /// What a step that performs an operation would touch and bring about.
-    pub(in super::super) fn look(&mut self, state: &State<S::Thread>, step: Step) -> (Taken, Operation) {
+    pub(super) fn look(&mut self, state: &State<S::Thread>, step: Step) -> (Taken, Operation) {
         let operation = self.subject.operation(&state.threads[step.thread.index()].local);
+        (self.observe(state, step, Some(&operation)), operation)
+    }
+
+    /// What a step would touch and bring about, and the operation that it performs, unless a store reaches memory.
+    pub(in super::super) fn look_at(&mut self, state: &State<S::Thread>, step: Step) -> (Taken, Option<Operation>) {
+        match step.action {
+            Action::Flush(_) => (self.observe(state, step, None), None),
+            _ => {
+                let (taken, operation) = self.look(state, step);
+                (taken, Some(operation))
+            }
+        }
+    }
+
+    fn observe(&mut self, state: &State<S::Thread>, step: Step, operation: Option<&Operation>) -> Taken {
         let Eye { machine, processes, objects, order, .. } = self;
-        let label = processes.label(state, machine.rules.buffers, step, Some(&operation));
-        (observe(machine, objects, order, state, step, label, Some(&operation)), operation)
+        let label = processes.label(state, machine.rules.buffers, step, operation);
+        observe(machine, objects, order, state, step, label, operation)
     }
 
     /// Takes a step that performs an operation on some machine, and gives it as an event.
