@@ -46,7 +46,7 @@ fn met_bound(report: &Report, options: &Options) -> bool {
     report.stop == StopReason::StateLimit && report.statistics.states < options.limits.states
 }
 
-/// Learns from executions. Nothing, if they are without end.
+/// Learns from executions. Nothing, if they are without end, or if that failed.
 fn learn(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Option<Report> {
     let mut learning = Engine::Cumulative.adapt(&Options { engine: Engine::Cumulative, ..options.clone() });
     if subject.has_cycles() {
@@ -54,7 +54,8 @@ fn learn(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Opt
     }
     let report = cumulative::check(subject, &learning, watch);
     let met_bound = match report.stop {
-        StopReason::EventLimit => true,
+        // A search of states needs no solver, and may yet come to an end.
+        StopReason::EventLimit | StopReason::Failed(_) => true,
         StopReason::ExecutionLimit => learning.limits.executions < options.limits.executions,
         _ => false,
     };

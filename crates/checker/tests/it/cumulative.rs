@@ -184,3 +184,13 @@ fn orders_that_follow_at_once_are_all_kept() {
         assert_eq!(found.statistics.histories, oracle.statistics.histories, "{memory}");
     }
 }
+
+/// An answer of the solver could not be put in order, and it was asked for again and again: sections of a lock that is given back in the middle are not what others are.
+#[test]
+fn a_lock_that_is_given_back_while_its_holder_waits_is_no_ordinary_lock() {
+    let program = program("condvar.ut", &[]);
+    for memory in MemoryModel::ALL {
+        let report = check(&program, &Options { engine: Engine::Cumulative, ..Options::new(memory) }, &Unwatched);
+        assert_eq!(report.stop, StopReason::Exhausted, "{memory}");
+    }
+}

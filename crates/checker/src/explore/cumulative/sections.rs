@@ -168,8 +168,9 @@ impl Book<'_> {
         }
         let edge = &self.edges[write.edge as usize];
         let operation = &self.nodes[edge.node as usize].operation;
+        // Who waits for a notification gives the lock back in the middle, and what the sections mean for condition variables the ordering does not know.
         if let (Operation::Reacquire { .. }, Cell::Lock(_)) = (operation, self.cells[write.cell as usize].cell) {
-            return Some(Kind::Takes);
+            return None;
         }
         let list = edge.list.map(|list| &self.lists[list as usize])?;
         let Wanted::These(values) = &list.values else { return None };

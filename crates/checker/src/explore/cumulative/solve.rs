@@ -62,10 +62,14 @@ impl Core {
             let look = || stopped.set(stopped.get() || stop().is_some());
             let mut ordered = Ordered::new(book, &mut self.orders, truth, &look);
             let answer = self.solver.solve_limited_th(&mut ordered, &all);
+            let is_whole = ordered.is_whole();
             let (named, order, asked) = (ordered.named, ordered.found, ordered.asked);
             for (first, second) in named {
                 book.formula.var(Meaning::Order(first, second));
                 self.n_vars += 1;
+            }
+            if answer == lbool::TRUE && !is_whole {
+                return Err(StopReason::Failed("an answer of the solver cannot be put in order".to_string()));
             }
             if answer == lbool::TRUE {
                 book.formula.clause([!closed]);

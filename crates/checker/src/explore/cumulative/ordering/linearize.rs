@@ -39,10 +39,36 @@ impl Ordered<'_, '_> {
             }
             ready.extend(waiting.drain(..));
         }
-        if waiting.is_empty() {
+        self.is_whole = waiting.is_empty();
+        if self.is_whole {
             return Ok(());
         }
-        Err(waiting.iter().flat_map(|Reverse((_, place))| self.hindrances(*place, &current, &laid)).collect())
+        let hindering = waiting.iter().flat_map(|Reverse((_, place))| self.hindrances(*place, &current, &laid));
+        let hindering: Vec<_> = hindering.filter(|&pair| self.is_undecided(pair)).collect();
+        Err(if hindering.is_empty() { self.undecided() } else { hindering })
+    }
+
+    /// Pairs of writes to a cell that can be in either order. What is in the way may follow from something that was laid down long before, and not be undecided itself.
+    fn undecided(&self) -> Vec<(WriteId, WriteId)> {
+        let mut pairs = vec![];
+        for of_cell in &self.written {
+            for (at, (_, writes)) in of_cell.iter().enumerate() {
+                let others = of_cell[at + 1..].iter().flat_map(|of_thread| &of_thread.1);
+                pairs.extend(others.flat_map(|&other| writes.iter().map(move |&write| (write, other))));
+            }
+        }
+        pairs.retain(|&pair| self.is_undecided(pair));
+        pairs
+    }
+
+    fn is_undecided(&self, (first, second): (WriteId, WriteId)) -> bool {
+        let [first, second] = [first, second].map(|write| self.writes[write as usize]);
+        !self.precedence.is_before(first, second) && !self.precedence.is_before(second, first)
+    }
+
+    /// Whether everything was laid down.
+    pub(in crate::explore::cumulative) fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// When it was first performed.

@@ -121,6 +121,8 @@ pub(super) struct Ordered<'b, 'a> {
     levels: Levels<Mark>,
     /// The order found last.
     pub(super) found: Vec<Happening>,
+    /// Whether that is all of it.
+    is_whole: bool,
 }
 
 /// Something that happens in an order.
@@ -203,6 +205,7 @@ impl<'b, 'a> Ordered<'b, 'a> {
             n_seen: 0,
             levels: Levels::default(),
             found: vec![],
+            is_whole: false,
         }
     }
 
@@ -450,6 +453,7 @@ impl Theory for Ordered<'_, '_> {
     }
 
     fn final_check(&mut self, arguments: &mut TheoryArg<'_>) {
+        (self.look)();
         if let Err(open) = self.linearize() {
             for (first, second) in open {
                 let lit = self.order_literal(first, second, arguments);
