@@ -69,6 +69,9 @@ pub fn histories(subject: &Interpreter<'_>, options: &Options, budget: u64, watc
     (stop == StopReason::Exhausted).then(|| search.histories.take().expect("it was given"))
 }
 
+/// A row as a state, once somebody needs that.
+type Spelled = Option<State<IrThread>>;
+
 struct Search<'a> {
     machine: Machine<'a, Interpreter<'a>>,
     visited: Visited<IrThread>,
@@ -172,8 +175,9 @@ impl<'a> Search<'a> {
     /// Takes all steps from a state, or enough of them. Says whether there are any.
     fn expand_threads(&mut self, at: u32, row: &[u32], n_threads: usize) -> bool {
         let first = self.alone.as_mut().and_then(|alone| alone.first(&row[1..=n_threads], &self.visited));
+        let mut state = None;
         if let Some(first) = first {
-            let moves = self.moves_of(row, n_threads, first.thread);
+            let moves = self.moves_of(row, n_threads, first.thread, &mut state);
             let moves = moves.iter().filter(|next| first.includes(next.step.action));
             moves.for_each(|next| self.follow(at, row, n_threads, next));
             return true;
@@ -183,16 +187,17 @@ impl<'a> Search<'a> {
         let mut has_moves = false;
         for index in 0..n_threads {
             if !is_left_out(self, index) {
-                has_moves |= self.expand_thread(at, row, n_threads, index);
+                has_moves |= self.expand_thread(at, row, n_threads, index, &mut state);
             }
         }
         has_moves
-            || (0..n_threads).any(|index| is_left_out(self, index) && self.expand_thread(at, row, n_threads, index))
+            || (0..n_threads)
+                .any(|index| is_left_out(self, index) && self.expand_thread(at, row, n_threads, index, &mut state))
     }
 
     /// Takes all steps of a thread. Says whether there are any.
-    fn expand_thread(&mut self, at: u32, row: &[u32], n_threads: usize, index: usize) -> bool {
-        let moves = self.moves_of(row, n_threads, index);
+    fn expand_thread(&mut self, at: u32, row: &[u32], n_threads: usize, index: usize, state: &mut Spelled) -> bool {
+        let moves = self.moves_of(row, n_threads, index, state);
         if self.depth < self.findings.options.limits.events {
             moves.iter().for_each(|next| self.follow(at, row, n_threads, next));
         } else if !moves.is_empty() {
@@ -201,11 +206,11 @@ impl<'a> Search<'a> {
         !moves.is_empty()
     }
 
-    fn moves_of(&mut self, row: &[u32], n_threads: usize, index: usize) -> Rc<[Move]> {
+    fn moves_of(&mut self, row: &[u32], n_threads: usize, index: usize, state: &mut Spelled) -> Rc<[Move]> {
         let key = (row[0], row[1 + index], index as u16);
         self.moves.get(key).unwrap_or_else(|| {
-            let mut state = self.visited.state(row, n_threads);
-            self.moves.find(key, &self.machine, &mut state, &mut self.visited)
+            let state = state.get_or_insert_with(|| self.visited.state(row, n_threads));
+            self.moves.find(key, &self.machine, state, &mut self.visited)
         })
     }
 
@@ -218,7 +223,7 @@ impl<'a> Search<'a> {
         let mut n_threads = self.take(at, &mut to, n_threads, next);
         while let Some(alone) = &mut self.alone {
             let Some(first) = alone.first(&to[1..=n_threads], &self.visited) else { break };
-            let moves = self.moves_of(&to, n_threads, first.thread);
+            let moves = self.moves_of(&to, n_threads, first.thread, &mut None);
             let mut moves = moves.iter().filter(|next| first.includes(next.step.action));
             let (Some(next), None) = (moves.next(), moves.next()) else { break };
             n_threads = self.take(at, &mut to, n_threads, next);
