@@ -3,6 +3,7 @@
 use super::places;
 use unthread_checker::execution::{Interpreter, MemoryModel};
 use unthread_checker::explore::{Options, Unwatched, check, exhaustive};
+use unthread_checker::program::Program;
 use unthread_checker::report::{Report, StopReason};
 use unthread_generate::{Features, Sketch, Statement, Var, cases, for_all, sketches};
 
@@ -26,15 +27,18 @@ fn findings(report: &Report) -> impl PartialEq + std::fmt::Debug {
     (report.stop.clone(), violations(report), observed, report.final_states.clone(), report.statistics.executions)
 }
 
+/// What the search of all states finds, and with which options. Nothing if there are too many.
+fn all_states(program: &Program, memory: MemoryModel) -> Option<(Options, Report)> {
+    let mut options = Options { all_violations: true, ..Options::new(memory) };
+    options.limits.states = BUDGET;
+    let all = check(program, &options, &Unwatched);
+    (all.stop != StopReason::StateLimit).then_some((options, all))
+}
+
 /// Everything that is wrong, all final states, all ends and all histories are found with fewer states too.
 fn finds_everything(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
     let program = sketch.program();
-    let mut options = Options { all_violations: true, ..Options::new(memory) };
-    options.limits.states = BUDGET;
-    let all = check(&program, &options, &Unwatched);
-    if all.stop == StopReason::StateLimit {
-        return Ok(());
-    }
+    let Some((options, all)) = all_states(&program, memory) else { return Ok(()) };
     let reduced = Options { reduced: true, ..options.clone() };
     let fewer = check(&program, &reduced, &Unwatched);
     if findings(&all) != findings(&fewer) || fewer.statistics.states > all.statistics.states {
@@ -55,12 +59,7 @@ fn finds_everything(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> 
 /// Something is wrong exactly if something is wrong, and if nothing is, final states are the same.
 fn finds_something(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
     let program = sketch.program();
-    let mut options = Options { all_violations: true, ..Options::new(memory) };
-    options.limits.states = BUDGET;
-    let all = check(&program, &options, &Unwatched);
-    if all.stop == StopReason::StateLimit {
-        return Ok(());
-    }
+    let Some((options, all)) = all_states(&program, memory) else { return Ok(()) };
     let fewer = check(&program, &Options { reduced: true, all_violations: false, ..options }, &Unwatched);
     let known = violations(&all);
     let is_right = match fewer.stop {
