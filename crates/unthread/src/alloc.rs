@@ -86,7 +86,9 @@ impl<T> Track<T> {
 fn watch(address: usize, what: &'static str) {
     let location = Location::caller();
     with_execution(|execution| {
-        let site = execution.names.borrow_mut().site(location);
+        let mut names = execution.names.borrow_mut();
+        names.has_uncounted = true;
+        let site = names.site(location);
         execution.must_go.borrow_mut().insert(address, (what, site));
     });
 }

@@ -60,6 +60,11 @@ pub trait Subject {
         None
     }
 
+    /// Whether something must be gone in the end to which references are not counted: that is seen only where all threads have come to their ends.
+    fn has_uncounted(&self) -> bool {
+        false
+    }
+
     /// The lock that keeps everybody but its holder from memory, if there is one.
     fn bus(&self) -> Option<u32> {
         None

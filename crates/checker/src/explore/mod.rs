@@ -224,7 +224,9 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
         Engine::Random { seed } => random::check(subject, seed, options, watch),
         Engine::Pct { seed, depth } => pct::check(subject, seed, depth, options, watch),
         Engine::Exhaustive => dfs::check(subject, options, watch),
-        Engine::Mcr if options.limits.preemptions.is_none() => mcr_or_dpor(subject, options, watch),
+        Engine::Mcr | Engine::Cumulative if options.limits.preemptions.is_none() => {
+            by_learning(subject, options, watch)
+        }
         _ => match options.limits.preemptions {
             Some(most) => bounded(subject, most, options, watch),
             None => by_dpor(subject, options, watch),
@@ -233,9 +235,12 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
     confirmed(options, report, |violation| replay_subject(subject, options.rules, &violation.schedule))
 }
 
-/// What `mcr` cannot predict is left to `dpor`.
-fn mcr_or_dpor<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
-    let report = mcr::check_subject(subject, options, watch);
+/// What cannot be predicted is left to `dpor`.
+fn by_learning<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    let report = match options.engine {
+        Engine::Mcr => mcr::check_subject(subject, options, watch),
+        _ => cumulative::check_subject(subject, options, watch),
+    };
     match report.stop {
         StopReason::Unsupported(_) | StopReason::Failed(_) if report.violations.is_empty() => {
             by_dpor(subject, options, watch)

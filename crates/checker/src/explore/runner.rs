@@ -43,23 +43,23 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
             versions: None,
             unfit: None,
         };
-        runner.note_threads();
+        runner.note_threads(None);
         runner
     }
 
     /// From now on histories say which versions of opaque objects were seen. Requires that nothing has happened yet.
     pub(super) fn with_versions(mut self, histories: &'j mut Histories) -> Self {
         let mut versions = Versions::new(histories);
-        self.threads.iter().for_each(|thread| versions.add_thread(thread.key));
+        self.threads.iter().for_each(|thread| versions.add_thread(thread.key, None));
         self.versions = Some(versions);
         self
     }
 
-    fn note_threads(&mut self) {
+    fn note_threads(&mut self, parent: Option<usize>) {
         for thread in &self.state.threads[self.threads.len()..] {
             self.threads.push(RunThread { key: thread.key, events: Vec::new(), pending: None });
             if let Some(versions) = &mut self.versions {
-                versions.add_thread(thread.key);
+                versions.add_thread(thread.key, parent);
             }
         }
     }
@@ -205,7 +205,7 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
         if let Some(failure) = &performed.failure {
             self.judge.failed(&self.state.threads[index], span, step, failure, || self.steps.clone());
         }
-        self.note_threads();
+        self.note_threads(Some(index));
         let (result, version) = match &mut self.versions {
             Some(versions) => versions.note(index, step.action, object, &performed),
             None => (performed.history_entry(), None),

@@ -4,7 +4,7 @@ mod run;
 mod versions;
 
 pub use run::{FAILED, Run, RunEvent, RunThread};
-pub(crate) use versions::{Histories, INITIAL, Versions, seen_of_count, sees_contents};
+pub(crate) use versions::{Histories, History, INITIAL, Versions, seen_of_count, sees_contents};
 
 use crate::execution::{
     Describe, Entry, Failure, Machine, Operation, Rules, State, Status, Stuck, ThreadId, ThreadKey, ThreadState,

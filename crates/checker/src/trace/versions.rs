@@ -14,11 +14,12 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Histories {
     /// By what came before, and the last result.
     longer: FxHashMap<(History, i64), History>,
-    empty: FxHashMap<ThreadKey, History>,
+    /// By what the thread that forked it had seen, and the thread.
+    empty: FxHashMap<(Option<History>, ThreadKey), History>,
 }
 
 /// A thread and what it has seen.
-type History = i64;
+pub(crate) type History = i64;
 
 /// The version of an object that nobody has changed. Histories have larger numbers, and a lock that could not be taken a smaller one.
 pub(crate) const INITIAL: i64 = 1;
@@ -31,18 +32,21 @@ pub(crate) struct Versions<'j> {
 }
 
 struct Thread {
+    key: ThreadKey,
     history: History,
     /// What it has changed and others cannot see yet, in order.
     waiting: Vec<(Loc, i64)>,
 }
 
 impl Histories {
-    fn empty(&mut self, thread: ThreadKey) -> History {
+    /// The history of a thread that begins. What it does may depend on everything that the thread which forked it has seen.
+    pub(crate) fn empty(&mut self, parent: Option<History>, thread: ThreadKey) -> History {
         let next = self.next();
-        *self.empty.entry(thread).or_insert(next)
+        *self.empty.entry((parent, thread)).or_insert(next)
     }
 
-    fn longer(&mut self, history: History, result: i64) -> History {
+    /// The history that goes on with a result.
+    pub(crate) fn longer(&mut self, history: History, result: i64) -> History {
         let next = self.next();
         *self.longer.entry((history, result)).or_insert(next)
     }
@@ -57,10 +61,11 @@ impl<'j> Versions<'j> {
         Versions { histories, memory: FxHashMap::default(), threads: Vec::new() }
     }
 
-    /// There is one more thread.
-    pub(crate) fn add_thread(&mut self, key: ThreadKey) {
-        let history = self.histories.empty(key);
-        self.threads.push(Thread { history, waiting: Vec::new() });
+    /// There is one more thread. If it was forked, another one is about to go on with that.
+    pub(crate) fn add_thread(&mut self, key: ThreadKey, parent: Option<usize>) {
+        let parent = parent.map(|parent| self.threads[parent].history);
+        let history = self.histories.empty(parent, key);
+        self.threads.push(Thread { key, history, waiting: Vec::new() });
     }
 
     /// A thread has taken a step; if it was an operation on an opaque object, on this one. Gives what its history says of it, and the version that it leaves.
@@ -71,8 +76,8 @@ impl<'j> Versions<'j> {
         object: Option<Loc>,
         performed: &Performed,
     ) -> (i64, Option<i64>) {
-        let this = &mut self.threads[thread];
         if let Action::Flush(_) = action {
+            let this = &mut self.threads[thread];
             let at = performed.written.and_then(|(loc, _)| this.waiting.iter().position(|store| store.0 == loc));
             if let Some((loc, version)) = at.map(|at| this.waiting.remove(at)) {
                 self.memory.insert(loc, version);
@@ -80,9 +85,13 @@ impl<'j> Versions<'j> {
             return (0, None);
         }
         let mut result = performed.history_entry();
-        if let Some(Operation::Count { by, .. }) = performed.operation {
-            result = seen_of_count(by, result);
+        match performed.operation {
+            Some(Operation::Count { by, .. }) => result = seen_of_count(by, result),
+            // Who waits for a thread is given what it has come to.
+            Some(Operation::Join { thread: of }) if performed.failure.is_none() => result = self.history(of),
+            _ => {}
         }
+        let this = &mut self.threads[thread];
         let opaque = object.zip(performed.operation.as_ref()).filter(|_| performed.failure.is_none());
         if let Some((loc, operation)) = opaque
             && sees_contents(operation)
@@ -99,6 +108,12 @@ impl<'j> Versions<'j> {
             false => drop(self.memory.insert(loc, this.history)),
         }
         (result, Some(this.history))
+    }
+}
+
+impl Versions<'_> {
+    fn history(&self, thread: ThreadKey) -> History {
+        self.threads.iter().find(|other| other.key == thread).map_or(INITIAL, |other| other.history)
     }
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct Names {
     known: FxHashMap<usize, u32>,
     /// Why what threads do may depend on more than on the results of operations and the contents of objects.
     unfit: Option<&'static str>,
+    /// Some thread made something that must be gone in the end, and to which references are not counted.
+    pub(crate) has_uncounted: bool,
     /// The place that a long execution came to most often, and how often.
     busiest: Option<(u32, u32)>,
 }

@@ -137,6 +137,10 @@ impl Subject for ClosureSubject {
         self.names.borrow().unfit().map(str::to_string)
     }
 
+    fn has_uncounted(&self) -> bool {
+        self.names.borrow().has_uncounted
+    }
+
     fn initial_cells(&self) -> Vec<i64> {
         Vec::new()
     }

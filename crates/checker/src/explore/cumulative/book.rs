@@ -9,12 +9,12 @@
 //! which sources are possible together. The book only grows, so nothing that a solver has learnt about it is ever wrong later: a list that may grow ends in a literal that stands for
 //! "something that is not listed", and every question assumes that those are false.
 
-use super::effect::{Cell, Held, Test, Waiters};
-use super::own::{Own, Owners};
+use super::effect::{Cell, RUNNING, Test, Waiters};
+use super::local::{At, Local, Locals};
 use super::sections::Sections;
 use super::ways::Earlier;
-use crate::execution::{Interpreter, IrThread, Laps, MemoryModel, Operation, Subject, ThreadKey};
-use crate::program::Loc;
+use crate::execution::{MemoryModel, Operation, ThreadKey};
+use crate::program::{Instr, Loc, Program};
 use batsat::{Lit, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -26,16 +26,20 @@ pub(super) type AccessId = u32;
 
 /// Everything known.
 pub(super) struct Book<'a> {
-    pub(super) subject: &'a Interpreter<'a>,
+    pub(super) locals: Box<dyn Locals + 'a>,
     pub(super) memory: MemoryModel,
     pub(super) waiters: Waiters,
-    pub(super) owners: Owners,
+    /// What is in memory where an opaque object has a version.
+    pub(super) left: FxHashMap<i64, i64>,
     /// Whether the program frees anything.
     pub(super) frees: bool,
+    /// First values of locations.
+    pub(super) first: FxHashMap<Loc, i64>,
+    /// There are no locations from here on.
+    pub(super) n_globals: usize,
     /// How many sources a list names at first.
     pub(super) first_sources: usize,
     pub(super) nodes: Vec<Node>,
-    pub(super) by_state: FxHashMap<LocalState, NodeId>,
     pub(super) threads: Vec<Thread>,
     /// How many of them run from the start.
     pub(super) n_initial: usize,
@@ -97,22 +101,6 @@ pub(super) enum Meaning {
     GivenBack,
 }
 
-/// What a thread's future depends on, apart from what it is given.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct LocalState {
-    pub(super) thread: IrThread,
-    pub(super) laps: Laps,
-    pub(super) held: Held,
-    pub(super) own: Own,
-}
-
-impl LocalState {
-    /// Where a thread begins.
-    pub(super) fn start(thread: IrThread) -> LocalState {
-        LocalState { thread, laps: Laps::default(), held: vec![], own: vec![] }
-    }
-}
-
 /// A thread at an operation.
 pub(super) struct Node {
     pub(super) thread: u32,
@@ -120,8 +108,6 @@ pub(super) struct Node {
     pub(super) number: u32,
     /// The thread's nodes from which ways lead to here.
     pub(super) earlier: Earlier,
-    pub(super) state: LocalState,
-    pub(super) operation: Operation,
     /// Present once the node is in the book.
     pub(super) entry: Option<Entry>,
     /// Edges to here.
@@ -138,6 +124,7 @@ pub(super) struct Node {
 
 /// What is written of a node.
 pub(super) struct Entry {
+    pub(super) at: At,
     pub(super) reached: Lit,
     /// The list of edges to here has more.
     pub(super) more: Lit,
@@ -145,11 +132,11 @@ pub(super) struct Entry {
     /// "One of the edges so far is taken."
     pub(super) ladder: Option<Lit>,
     pub(super) decisive: Option<AccessId>,
+    pub(super) second: Option<AccessId>,
     /// What must hold, unless the operation fails.
     pub(super) guards: Vec<Lit>,
     /// For a thread that waits for a change: literals that say that something which the operation itself does not read has changed.
     pub(super) changes: Vec<Lit>,
-    pub(super) awaiting: Vec<(Loc, i64)>,
 }
 
 /// A way of performing an operation.
@@ -219,6 +206,8 @@ pub(super) enum Wanted {
 pub(super) struct CellInfo {
     pub(super) cell: Cell,
     pub(super) initial: i64,
+    /// What is in memory then.
+    pub(super) first: i64,
     pub(super) accesses: Vec<AccessId>,
     /// The writes of each value, values in the order in which they were met.
     pub(super) values: Vec<(i64, Vec<WriteId>)>,
@@ -243,24 +232,28 @@ impl Formula {
 
 impl<'a> Book<'a> {
     pub(super) fn new(
-        subject: &'a Interpreter<'a>,
+        mut locals: Box<dyn Locals + 'a>,
+        program: Option<&Program>,
         memory: MemoryModel,
         first_sources: usize,
         is_read: bool,
     ) -> Book<'a> {
-        let code = subject.program().routines.iter().flat_map(|routine| &routine.code);
-        let frees = code.into_iter().any(|instr| matches!(instr, crate::program::Instr::Free { .. }));
+        let code = program.iter().flat_map(|program| &program.routines).flat_map(|routine| &routine.code);
+        let frees = code.into_iter().any(|instr| matches!(instr, Instr::Free { .. }));
+        let cells = program.iter().flat_map(|program| program.cells.iter().enumerate());
+        let initial = locals.initial();
         let mut book = Book {
-            subject,
+            locals,
             memory,
             waiters: Waiters::default(),
-            owners: Owners::of(subject.program()),
+            left: FxHashMap::default(),
             frees,
+            first: cells.map(|(index, cell)| (Loc::global(index), cell.initial)).collect(),
+            n_globals: program.map_or(usize::MAX, |program| program.cells.len()),
             first_sources,
             nodes: vec![],
-            by_state: FxHashMap::default(),
             threads: vec![],
-            n_initial: subject.initial().len(),
+            n_initial: initial.len(),
             edges: vec![],
             writes: vec![],
             accesses: vec![],
@@ -275,17 +268,11 @@ impl<'a> Book<'a> {
             sections: Sections::default(),
             formula: Formula { keeps_told: is_read, ..Formula::default() },
         };
-        for (key, thread) in subject.initial() {
+        for (key, local) in initial {
             let number = book.thread(key);
-            let state = LocalState::start(thread);
-            let root = book.node(number, state);
+            let root = book.node(number, local);
             book.threads[number as usize].roots.push(root);
         }
-        for thread in 0..book.threads.len() {
-            let root = book.threads[thread].roots[0];
-            book.enter(root);
-        }
-        book.settle();
         book
     }
 
@@ -299,13 +286,11 @@ impl<'a> Book<'a> {
         self.threads.len() as u32 - 1
     }
 
-    pub(super) fn node(&mut self, thread: u32, state: LocalState) -> NodeId {
-        if let Some(&node) = self.by_state.get(&state) {
-            return node;
+    /// The node of a local state.
+    pub(super) fn node(&mut self, thread: u32, local: Local) -> NodeId {
+        if (local as usize) < self.nodes.len() {
+            return local;
         }
-        let node = self.nodes.len() as NodeId;
-        let operation = self.subject.operation(&state.thread);
-        self.by_state.insert(state.clone(), node);
         let of_thread = &mut self.threads[thread as usize].n_nodes;
         let number = *of_thread;
         *of_thread += 1;
@@ -313,8 +298,6 @@ impl<'a> Book<'a> {
             thread,
             number,
             earlier: Earlier::default(),
-            state,
-            operation,
             entry: None,
             incoming: vec![],
             accesses: vec![],
@@ -322,7 +305,12 @@ impl<'a> Book<'a> {
             depth: 0,
             hint: u32::MAX,
         });
-        node
+        local
+    }
+
+    /// The operation of a node that is in the book.
+    pub(super) fn operation(&self, node: NodeId) -> &Operation {
+        &self.entry(node).at.operation
     }
 
     pub(super) fn entry(&self, node: NodeId) -> &Entry {
@@ -344,16 +332,29 @@ impl<'a> Book<'a> {
         if let Some(&number) = self.cell_numbers.get(&cell) {
             return number;
         }
+        let first = cell.loc().and_then(|loc| self.first.get(&loc).copied()).unwrap_or(0);
+        let runs = |key: ThreadKey| self.threads[..self.n_initial].iter().any(|thread| thread.key == key);
         let initial = match cell {
-            Cell::Memory(loc) => {
-                let cells = &self.subject.program().cells;
-                loc.as_global().and_then(|index| cells.get(index)).map_or(0, |cell| cell.initial)
-            }
-            Cell::Thread(key) if self.subject.initial().iter().any(|thread| thread.0 == key) => super::effect::RUNNING,
-            _ => 0,
+            Cell::Thread(key) if runs(key) => RUNNING,
+            _ => cell.initial(first),
         };
-        self.cells.push(CellInfo { cell, initial, accesses: vec![], values: vec![(initial, vec![])] });
+        self.cells.push(CellInfo { cell, initial, first, accesses: vec![], values: vec![(initial, vec![])] });
         self.cell_numbers.insert(cell, self.cells.len() as u32 - 1);
         self.cells.len() as u32 - 1
+    }
+    /// The cell that a location is.
+    pub(super) fn cell_at(&self, loc: Loc) -> Cell {
+        let opaque = Cell::Opaque(loc);
+        if self.cell_numbers.contains_key(&opaque) { opaque } else { Cell::Memory(loc) }
+    }
+
+    /// What is in memory when a cell holds this.
+    pub(super) fn in_memory(&self, cell: u32, value: i64) -> i64 {
+        let info = &self.cells[cell as usize];
+        match info.cell {
+            Cell::Opaque(_) if value == info.initial => info.first,
+            Cell::Opaque(_) => self.left.get(&value).copied().unwrap_or(0),
+            _ => value,
+        }
     }
 }

@@ -2,23 +2,31 @@
 //!
 //! A lock is a cell that holds who is inside, a condition variable one that holds who waits, a thread one that says how it is doing, a heap
 //! block one that says whether it is freed. So whatever is true of reading and writing memory is true of locking, waiting, joining and freeing.
+//!
+//! An opaque object holds a version (`trace/versions.rs`): who sees its contents has the version for a result, and who changes them leaves a new one.
 
+use super::local::{At, Local, Locals};
 use crate::execution::{Failure, Operation, ThreadKey};
-use crate::program::{Loc, LockMode};
-use crate::trace::{FAILED, Run};
+use crate::program::{Access, Loc, LockMode};
+use crate::trace::{FAILED, INITIAL, Run, seen_of_count};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Something that operations read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Cell {
     Memory(Loc),
+    /// The version of an opaque object, by its location.
+    Opaque(Loc),
+    /// A lock as [`Cell::Lock`], with the version of what it protects, by the location of that: see [`free`].
+    Guarded(Loc),
     /// Of a heap block: 1 when it has been freed.
     Freed(Loc),
     /// 0 when free, -1 when held alone, else the number of those who share it.
     Lock(u32),
     /// The number of a set of waiters in [`Waiters`].
     Condvar(u32),
-    /// [`UNBORN`], [`RUNNING`] or [`ENDED`].
+    /// [`UNBORN`], [`RUNNING`], or [`ENDED`] or the larger number of what it came to.
     Thread(ThreadKey),
 }
 
@@ -34,6 +42,8 @@ pub(super) struct Outcome {
     pub(super) writes: Vec<(Cell, i64)>,
     /// The thread that is notified.
     pub(super) wakes: Option<ThreadKey>,
+    /// What the operation's second cell must hold.
+    pub(super) second: Option<i64>,
     /// The thread fails and stops.
     pub(super) fails: bool,
 }
@@ -64,9 +74,38 @@ impl Test {
     }
 }
 
+impl Cell {
+    /// The location in memory that the cell is.
+    pub(super) fn loc(self) -> Option<Loc> {
+        match self {
+            Cell::Memory(loc) | Cell::Opaque(loc) => Some(loc),
+            _ => None,
+        }
+    }
+
+    /// What the cell holds before anything has happened, if its location does.
+    pub(super) fn initial(self, first: i64) -> i64 {
+        match self {
+            Cell::Memory(_) => first,
+            Cell::Opaque(_) => INITIAL,
+            Cell::Guarded(_) => free(INITIAL),
+            _ => 0,
+        }
+    }
+
+    fn of_lock(lock: u32, contents: Option<Loc>) -> Cell {
+        contents.map_or(Cell::Lock(lock), Cell::Guarded)
+    }
+}
+
 impl Outcome {
     fn result(result: i64) -> Outcome {
-        Outcome { result: Some(result), writes: vec![], wakes: None, fails: false }
+        Outcome { result: Some(result), writes: vec![], wakes: None, second: None, fails: false }
+    }
+
+    /// The result is what was read.
+    fn read() -> Outcome {
+        Outcome { result: None, ..Outcome::result(0) }
     }
 
     pub(super) fn failure() -> Outcome {
@@ -80,91 +119,206 @@ impl Outcome {
 }
 
 /// The cell whose value decides how the operation is performed.
-pub(super) fn decisive(operation: &Operation, held: &Held) -> Option<Cell> {
-    match *operation {
+pub(super) fn decisive(at: &At, held: &Held) -> Option<Cell> {
+    match at.operation {
+        Operation::Read { loc, .. } if at.object.is_some_and(|object| object != loc) => at.object.map(Cell::Guarded),
         Operation::Read { loc, .. } | Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => {
-            Some(Cell::Memory(loc))
+            Some(at.object.map_or(Cell::Memory(loc), Cell::Opaque))
         }
-        Operation::Lock { lock, .. } | Operation::TryLock { lock, .. } => Some(Cell::Lock(lock)),
+        Operation::Write { loc, access: Access::Plain, .. } if at.object.is_some() => Some(Cell::Opaque(loc)),
+        Operation::Touch { loc, .. } => Some(Cell::Opaque(loc)),
+        Operation::Count { loc, .. } => Some(Cell::Memory(loc)),
+        Operation::Lock { lock, .. } | Operation::TryLock { lock, .. } => Some(Cell::of_lock(lock, at.object)),
         // Who holds a lock alone need not look to know what giving it back leaves.
         Operation::Unlock { lock, mode: LockMode::Shared } if held.contains(&(lock, LockMode::Shared)) => {
-            Some(Cell::Lock(lock))
+            Some(Cell::of_lock(lock, at.object))
         }
         Operation::Wait { condvar, lock } if held.contains(&(lock, LockMode::Exclusive)) => {
             Some(Cell::Condvar(condvar))
         }
-        Operation::Reacquire { condvar, .. } | Operation::Notify { condvar, .. } => Some(Cell::Condvar(condvar)),
-        Operation::Join { thread } => Some(Cell::Thread(thread)),
+        Operation::Reacquire { condvar, .. } => Some(at.object.map_or(Cell::Condvar(condvar), Cell::Guarded)),
+        Operation::Notify { condvar, .. } => Some(Cell::Condvar(condvar)),
+        Operation::Join { thread } | Operation::HasEnded { thread } => Some(Cell::Thread(thread)),
         Operation::Free { block } => Some(Cell::Freed(block)),
         _ => None,
     }
 }
 
-/// What must be true besides, if the operation is not to fail or to wait. (`JoinAll` looks at all threads, and they are not known beforehand.)
-pub(super) fn guard(operation: &Operation, frees: bool) -> Option<(Cell, Test)> {
-    match *operation {
-        Operation::Reacquire { lock, .. } => Some((Cell::Lock(lock), Test::Is(0))),
-        _ => operation.loc().and_then(Loc::block).filter(|_| frees).map(|block| (Cell::Freed(block), Test::Is(0))),
+/// The cell whose value decides besides.
+pub(super) fn second(at: &At) -> Option<Cell> {
+    match at.operation {
+        Operation::Reacquire { condvar, .. } if at.object.is_some() => Some(Cell::Condvar(condvar)),
+        _ => None,
     }
 }
 
-/// All ways in which a thread's operation can be performed when its decisive cell has this value. None: it must wait.
-pub(super) fn outcomes(
-    operation: &Operation,
-    me: ThreadKey,
-    held: &Held,
-    value: i64,
-    waiters: &mut Waiters,
-) -> Vec<Outcome> {
-    let read = Outcome { result: None, writes: vec![], wakes: None, fails: false };
-    let done = || Outcome::result(0);
-    match *operation {
-        Operation::Read { .. } => vec![read],
-        Operation::Rmw { loc, op, operand, .. } => vec![read.writing(Cell::Memory(loc), op.apply(value, operand))],
-        Operation::Cas { loc, expected, desired, .. } if value == expected => {
-            vec![read.writing(Cell::Memory(loc), desired)]
-        }
-        Operation::Cas { .. } => vec![read],
-        Operation::Write { loc, value, .. } => vec![done().writing(Cell::Memory(loc), value)],
-        Operation::Lock { lock, mode } => {
-            let taken = taken(value, mode);
-            taken.map(|taken| done().writing(Cell::Lock(lock), taken)).into_iter().collect()
-        }
-        Operation::TryLock { lock, mode } => match taken(value, mode) {
-            Some(taken) => vec![Outcome::result(1).writing(Cell::Lock(lock), taken)],
-            None => vec![done()],
-        },
-        Operation::Unlock { lock, mode } if held.contains(&(lock, mode)) => {
-            vec![done().writing(Cell::Lock(lock), if value > 0 { value - 1 } else { 0 })]
-        }
-        Operation::Wait { condvar, lock } if held.contains(&(lock, LockMode::Exclusive)) => {
-            let waiting = waiters.with(value, me, Some(false));
-            vec![done().writing(Cell::Lock(lock), 0).writing(Cell::Condvar(condvar), waiting)]
-        }
-        Operation::Unlock { .. } | Operation::Wait { .. } => vec![Outcome::failure()],
-        Operation::Reacquire { condvar, lock } if waiters.is_notified(value, me) => {
-            let left = waiters.with(value, me, None);
-            vec![done().writing(Cell::Lock(lock), -1).writing(Cell::Condvar(condvar), left)]
-        }
-        Operation::Reacquire { .. } => vec![],
-        Operation::Notify { condvar, all } => notifications(condvar, all, value, waiters),
-        Operation::Fork { child } => vec![Outcome::result(child.0 as i64).writing(Cell::Thread(child), RUNNING)],
-        Operation::End => vec![done().writing(Cell::Thread(me), ENDED)],
-        Operation::Join { .. } => match value {
-            UNBORN => vec![Outcome::failure()],
-            ENDED => vec![done()],
-            _ => vec![],
-        },
-        Operation::Free { block } if value == 0 => vec![done().writing(Cell::Freed(block), 1)],
-        Operation::Free { .. } => vec![Outcome::failure()],
-        Operation::Choose { low, high } => (low..high).map(Outcome::result).collect(),
-        Operation::Fail(Failure { kind, .. }) if kind.is_fatal() => vec![Outcome::failure()],
-        Operation::Stop => vec![],
-        Operation::Fence { .. } | Operation::JoinAll | Operation::Yield | Operation::Fail(_) => vec![done()],
-        Operation::Touch { .. } | Operation::Count { .. } | Operation::HasEnded { .. } => {
-            unreachable!("programs have no such operation")
+/// What must be true besides, if the operation is not to fail or to wait. (`JoinAll` looks at all threads, and they are not known beforehand.)
+pub(super) fn guard(at: &At, frees: bool) -> Option<(Cell, Test)> {
+    match at.operation {
+        Operation::Reacquire { lock, .. } => at.object.is_none().then_some((Cell::Lock(lock), Test::Is(0))),
+        _ => at.operation.loc().and_then(Loc::block).filter(|_| frees).map(|block| (Cell::Freed(block), Test::Is(0))),
+    }
+}
+
+/// A thread that performs an operation.
+pub(super) struct Actor<'a> {
+    pub(super) key: ThreadKey,
+    pub(super) local: Local,
+    pub(super) at: &'a At,
+}
+
+/// What is known about values.
+pub(super) struct Known<'a> {
+    pub(super) locals: &'a mut dyn Locals,
+    pub(super) waiters: &'a mut Waiters,
+    /// What is in memory where an opaque object has a version, but for the initial one.
+    pub(super) left: &'a mut FxHashMap<i64, i64>,
+}
+
+/// What an operation finds.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    /// In its decisive cell.
+    pub(super) value: i64,
+    /// What is in memory, where that is the version of an opaque object.
+    pub(super) memory: i64,
+    /// In its second cell.
+    pub(super) second: i64,
+}
+
+impl Known<'_> {
+    /// A new version of an opaque object, that holds this value in memory.
+    fn version(&mut self, actor: &Actor<'_>, result: i64, value: i64) -> i64 {
+        let version = self.locals.version_after(actor.local, result);
+        self.left.insert(version, value);
+        version
+    }
+
+    /// All ways in which a thread's operation can be performed when it finds this. None: it must wait.
+    pub(super) fn outcomes(&mut self, actor: &Actor<'_>, found: Found) -> Vec<Outcome> {
+        let (me, object, value) = (actor.key, actor.at.object, found.value);
+        let done = || Outcome::result(0);
+        match actor.at.operation {
+            Operation::Read { .. }
+            | Operation::Rmw { .. }
+            | Operation::Cas { .. }
+            | Operation::Write { .. }
+            | Operation::Touch { .. }
+            | Operation::Count { .. } => vec![self.access(actor, found)],
+            Operation::Lock { lock, mode } => {
+                let taken = taken(value, mode);
+                let take = |taken| Outcome::result(version(value)).writing(Cell::of_lock(lock, object), taken);
+                taken.map(take).into_iter().collect()
+            }
+            Operation::TryLock { lock, mode } => match taken(value, mode) {
+                Some(taken) => {
+                    vec![Outcome::result(version(value).max(1)).writing(Cell::of_lock(lock, object), taken)]
+                }
+                None => vec![done()],
+            },
+            Operation::Unlock { lock, mode } if self.locals.held(actor.local).contains(&(lock, mode)) => {
+                let left = match mode {
+                    LockMode::Shared => value - 1,
+                    LockMode::Exclusive => self.given_back(actor),
+                };
+                vec![done().writing(Cell::of_lock(lock, object), left)]
+            }
+            Operation::Wait { condvar, lock }
+                if self.locals.held(actor.local).contains(&(lock, LockMode::Exclusive)) =>
+            {
+                let left = self.given_back(actor);
+                let waiting = self.waiters.with(value, me, Some(false));
+                vec![done().writing(Cell::of_lock(lock, object), left).writing(Cell::Condvar(condvar), waiting)]
+            }
+            Operation::Unlock { .. } | Operation::Wait { .. } => vec![Outcome::failure()],
+            Operation::Reacquire { condvar, lock } => self.reacquire(actor, found, condvar, lock),
+            Operation::Notify { condvar, all } => notifications(condvar, all, value, self.waiters),
+            Operation::Fork { child } => vec![Outcome::result(child.0 as i64).writing(Cell::Thread(child), RUNNING)],
+            Operation::End => {
+                let came_to = self.locals.version_after(actor.local, 0);
+                vec![done().writing(Cell::Thread(me), came_to.max(ENDED))]
+            }
+            Operation::Join { .. } => match value {
+                UNBORN => vec![Outcome::failure()],
+                RUNNING => vec![],
+                ENDED => vec![done()],
+                came_to => vec![Outcome::result(came_to)],
+            },
+            Operation::HasEnded { .. } => vec![Outcome::result(i64::from(value >= ENDED))],
+            Operation::Free { block } if value == 0 => vec![done().writing(Cell::Freed(block), 1)],
+            Operation::Free { .. } => vec![Outcome::failure()],
+            Operation::Choose { low, high } => (low..high).map(Outcome::result).collect(),
+            Operation::Fail(Failure { kind, .. }) if kind.is_fatal() => vec![Outcome::failure()],
+            Operation::Stop => vec![],
+            Operation::Fence { .. } | Operation::JoinAll | Operation::Yield | Operation::Fail(_) => vec![done()],
         }
     }
+
+    /// An operation on a location.
+    fn access(&mut self, actor: &Actor<'_>, Found { value, memory, .. }: Found) -> Outcome {
+        let written = match actor.at.operation {
+            Operation::Rmw { op, operand, .. } => Some(op.apply(memory, operand)),
+            Operation::Cas { expected, desired, .. } => (memory == expected).then_some(desired),
+            Operation::Write { value, .. } => Some(value),
+            Operation::Touch { writes, .. } => writes.then_some(0),
+            Operation::Count { by, .. } => (by != 0).then_some(memory + by),
+            _ => None,
+        };
+        let result = match actor.at.operation {
+            Operation::Write { access: Access::Plain, .. } if actor.at.object.is_some() => Outcome::read(),
+            Operation::Write { .. } => Outcome::result(0),
+            Operation::Count { by, .. } => Outcome::result(seen_of_count(by, memory)),
+            Operation::Read { loc, .. } if actor.at.object.is_some_and(|object| object != loc) => {
+                Outcome::result(version(value))
+            }
+            _ => Outcome::read(),
+        };
+        match (written, actor.at.operation.loc(), actor.at.object) {
+            (Some(left), Some(loc), None) => result.writing(Cell::Memory(loc), left),
+            (Some(left), Some(loc), Some(_)) => {
+                let version = self.version(actor, result.result.unwrap_or(value), left);
+                result.writing(Cell::Opaque(loc), version)
+            }
+            _ => result,
+        }
+    }
+
+    /// What a lock holds that was held alone and is given back.
+    fn given_back(&mut self, actor: &Actor<'_>) -> i64 {
+        match actor.at.object {
+            Some(_) => free(self.locals.version_after(actor.local, 0)),
+            None => free(0),
+        }
+    }
+
+    /// A thread that waits has been notified, or not.
+    fn reacquire(&mut self, actor: &Actor<'_>, found: Found, condvar: u32, lock: u32) -> Vec<Outcome> {
+        let (waiting, taken) = match actor.at.object {
+            Some(_) => (found.second, taken(found.value, LockMode::Exclusive)),
+            None => (found.value, Some(-1)),
+        };
+        let Some(taken) = taken.filter(|_| self.waiters.is_notified(waiting, actor.key)) else { return vec![] };
+        let left = self.waiters.with(waiting, actor.key, None);
+        let result = if actor.at.object.is_some() { version(found.value) } else { 0 };
+        let outcome = Outcome::result(result)
+            .writing(Cell::of_lock(lock, actor.at.object), taken)
+            .writing(Cell::Condvar(condvar), left);
+        vec![Outcome { second: actor.at.object.map(|_| waiting), ..outcome }]
+    }
+}
+
+/// What a lock holds that nobody holds, where what it protects has this version.
+fn free(version: i64) -> i64 {
+    version << READERS
+}
+
+/// So many bits of what a lock holds are for the number of those who share it.
+const READERS: u32 = 16;
+
+/// The version of what a lock protects.
+fn version(lock: i64) -> i64 {
+    // Who holds it alone leaves it negative.
+    (if lock < 0 { -1 - lock } else { lock }) >> READERS
 }
 
 fn notifications(condvar: u32, all: bool, value: i64, waiters: &mut Waiters) -> Vec<Outcome> {
@@ -201,8 +355,8 @@ pub(super) fn held_after(operation: &Operation, result: i64, held: &Held) -> Hel
     held
 }
 
-/// For each event of each thread of a run, what its lock held just before it.
-pub(super) fn lock_values(run: &Run) -> Vec<Vec<i64>> {
+/// For each event of each thread of a run, what its lock or its count held just before it.
+pub(super) fn values_before<T>(run: &Run<T>) -> Vec<Vec<i64>> {
     let mut values: Vec<Vec<i64>> = run.threads.iter().map(|thread| vec![0; thread.events.len()]).collect();
     let events =
         run.threads.iter().enumerate().flat_map(|(thread, of)| {
@@ -210,23 +364,31 @@ pub(super) fn lock_values(run: &Run) -> Vec<Vec<i64>> {
         });
     let mut events: Vec<_> = events.collect();
     events.sort_unstable_by_key(|event| event.0);
-    let mut locks: BTreeMap<u32, i64> = BTreeMap::new();
+    let created = run.created.iter().map(|&(loc, value)| (Cell::Memory(loc), value));
+    let mut cells: BTreeMap<Cell, i64> = created.collect();
     for (_, thread, at, event) in events {
         let (lock, mode, takes) = match event.operation {
             Operation::Lock { lock, mode } => (lock, mode, true),
-            Operation::TryLock { lock, mode } => (lock, mode, event.result == 1),
+            Operation::TryLock { lock, mode } => (lock, mode, event.result != 0),
             Operation::Reacquire { lock, .. } => (lock, LockMode::Exclusive, true),
             Operation::Unlock { lock, mode } => (lock, mode, false),
             Operation::Wait { lock, .. } => (lock, LockMode::Exclusive, false),
+            Operation::Count { loc, by, .. } => {
+                let count = cells.entry(Cell::Memory(loc)).or_default();
+                values[thread][at] = *count;
+                *count += by;
+                continue;
+            }
             _ => continue,
         };
-        let value = locks.entry(lock).or_default();
+        let cell = Cell::of_lock(lock, event.object);
+        let value = cells.entry(cell).or_insert(cell.initial(0));
         values[thread][at] = *value;
         let gives_back = matches!(event.operation, Operation::Unlock { .. } | Operation::Wait { .. });
         if takes {
             *value = taken(*value, mode).unwrap_or(*value);
         } else if gives_back && event.result != FAILED {
-            *value = (*value - 1).max(0);
+            *value = if mode == LockMode::Shared { *value - 1 } else { free(event.version.unwrap_or(0)) };
         }
     }
     values
@@ -234,8 +396,9 @@ pub(super) fn lock_values(run: &Run) -> Vec<Vec<i64>> {
 
 /// What a lock holds after it was taken, if it can be.
 fn taken(value: i64, mode: LockMode) -> Option<i64> {
+    let readers = value & ((1 << READERS) - 1);
     match mode {
-        LockMode::Exclusive => (value == 0).then_some(-1),
+        LockMode::Exclusive => (value >= 0 && readers == 0).then_some(-1 - value),
         LockMode::Shared => (value >= 0).then_some(value + 1),
     }
 }

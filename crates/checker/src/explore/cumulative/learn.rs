@@ -1,10 +1,11 @@
 //! How the book grows: from runs, and from asking threads where a value would lead them.
 
 use super::book::{
-    Access, AccessId, Book, Edge, EdgeId, EdgeKey, Entry, LocalState, Meaning, NodeId, Wanted, Write, WriteId,
+    Access, AccessId, Book, Edge, EdgeId, EdgeKey, Entry, List, Meaning, NodeId, Wanted, Write, WriteId,
 };
-use super::effect::{self, Cell, Outcome, RUNNING, Test, held_after};
-use crate::execution::{Operation, Subject, ThreadKey};
+use super::effect::{self, Actor, Cell, Found, Known, Outcome, RUNNING, Test};
+use super::local::At;
+use crate::execution::{Operation, ThreadKey};
 use crate::program::Loc;
 use crate::trace::{FAILED, Run};
 use batsat::Lit;
@@ -12,24 +13,29 @@ use rustc_hash::FxHashMap;
 
 impl Book<'_> {
     /// Enters everything that happened in a run. Says whether anything was new.
-    pub(super) fn learn(&mut self, run: &Run) -> bool {
+    pub(super) fn learn<T>(&mut self, run: &Run<T>) -> bool {
         let n_unknown = (self.unknown.len(), self.edges.len());
-        let locks = effect::lock_values(run);
-        for (thread, locks) in run.threads.iter().zip(locks) {
-            let number = self.thread(thread.key);
-            let first = thread.events.first().or(thread.pending.as_ref());
-            let Some(first) = first.and_then(|event| event.before.clone()) else { continue };
-            let state = LocalState::start(first);
-            let mut node = self.node(number, state);
-            for (event, lock) in thread.events.iter().zip(locks) {
+        let values = effect::values_before(run);
+        let mut roots: FxHashMap<ThreadKey, NodeId> = FxHashMap::default();
+        roots.extend(self.threads[..self.n_initial].iter().map(|thread| (thread.key, thread.roots[0])));
+        for (thread, values) in run.threads.iter().zip(values) {
+            let mut node = roots[&thread.key];
+            for (event, value) in thread.events.iter().zip(values) {
+                self.locals.note(node, At::of(event));
                 self.enter(node);
                 let place = &mut self.nodes[node as usize];
                 place.hint = place.hint.min(event.at);
-                self.see(node, event.result, lock);
+                self.see(node, event.result, value);
                 if event.result == FAILED || event.operation == Operation::End {
                     break;
                 }
+                if let Operation::Fork { child } = event.operation {
+                    roots.insert(child, self.root(node, child));
+                }
                 node = self.after(node, event.result);
+            }
+            if let Some(pending) = &thread.pending {
+                self.locals.note(node, At::of(pending));
             }
             self.enter(node);
         }
@@ -37,14 +43,36 @@ impl Book<'_> {
         n_unknown != (self.unknown.len(), self.edges.len())
     }
 
-    /// A run performed the node's operation, with this result, when its lock (if it has one) had this value.
-    fn see(&mut self, node: NodeId, result: i64, lock: i64) {
-        let is_end = result == FAILED || self.nodes[node as usize].operation == Operation::End;
+    /// Threads have made cells with these first values. Says whether that is what they always hold at first.
+    pub(super) fn note_created(&mut self, created: &[(Loc, i64)]) -> bool {
+        created.iter().all(|&(loc, value)| *self.first.entry(loc).or_insert(value) == value)
+    }
+
+    /// Where a thread begins that is forked at a node.
+    fn root(&mut self, node: NodeId, child: ThreadKey) -> NodeId {
+        let number = self.thread(child);
+        let local = self.locals.child(node, child);
+        let root = self.node(number, local);
+        let roots = &mut self.threads[number as usize].roots;
+        if !roots.contains(&root) {
+            roots.push(root);
+        }
+        root
+    }
+
+    /// A run performed the node's operation, with this result, when its lock or its count (if it has one) had this value.
+    fn see(&mut self, node: NodeId, result: i64, value: i64) {
+        let operation = self.operation(node);
+        let is_end = result == FAILED || *operation == Operation::End;
+        let is_count = matches!(operation, Operation::Count { .. });
+        let is_look = matches!(operation, Operation::Read { .. });
         self.nodes[node as usize].seen_last |= is_end;
         let decisive = self.entry(node).decisive;
         let read = decisive.and_then(|access| match self.cells[self.cell_of(access)].cell {
-            Cell::Memory(_) => Some((access, result)),
-            Cell::Lock(_) => Some((access, lock)),
+            Cell::Memory(_) if is_count => Some((access, value)),
+            Cell::Memory(_) | Cell::Opaque(_) => Some((access, result)),
+            Cell::Lock(_) => Some((access, value)),
+            Cell::Guarded(_) if !is_look => Some((access, value)),
             _ => None,
         });
         match read.filter(|_| !is_end) {
@@ -69,13 +97,9 @@ impl Book<'_> {
 
     /// The node that a result leads to.
     fn after(&mut self, node: NodeId, result: i64) -> NodeId {
-        let at = &self.nodes[node as usize];
-        let mut state = at.state.clone();
-        self.subject.resume_counting(&mut state.thread, result, &mut state.laps);
-        state.held = held_after(&at.operation, result, &state.held);
-        let (key, pc) = (self.threads[at.thread as usize].key, self.subject.site(&state.thread).1);
-        state.own = self.owners.after(key, &at.operation, result, &state.own, pc);
-        self.node(at.thread, state)
+        let entry = self.nodes[node as usize].entry.as_ref().expect("the node is in the book");
+        let local = self.locals.after(node, &entry.at.operation, result);
+        self.node(self.nodes[node as usize].thread, local)
     }
 
     /// Puts a node into the book, with all ways to go on from it. Gives the literal that says that it is reached.
@@ -90,16 +114,21 @@ impl Book<'_> {
         } else {
             self.formula.clause([!reached, more]);
         }
-        let awaiting = self.awaiting(node);
+        let mut at = self.locals.at(node);
+        // Two values of one cell cannot both be there: that is no condition.
+        if at.awaiting.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            at.awaiting.clear();
+        }
         self.nodes[node as usize].entry = Some(Entry {
+            at,
             reached,
             more,
             edges: vec![],
             ladder: None,
             decisive: None,
+            second: None,
             guards: vec![],
             changes: vec![],
-            awaiting,
         });
         self.await_changes(node);
         self.add_guards(node);
@@ -119,19 +148,12 @@ impl Book<'_> {
         self.threads[self.nodes[node as usize].thread as usize].roots.contains(&node)
     }
 
-    /// What the thread waits for, unless that is no condition: two values of one cell cannot both be there.
-    fn awaiting(&self, node: NodeId) -> Vec<(Loc, i64)> {
-        let awaiting = self.subject.awaiting(&self.nodes[node as usize].state.thread);
-        let twice = awaiting.windows(2).any(|pair| pair[0].0 == pair[1].0);
-        if twice { vec![] } else { awaiting.to_vec() }
-    }
-
     fn await_changes(&mut self, node: NodeId) {
-        let own = self.nodes[node as usize].operation.loc();
-        for (loc, value) in self.entry(node).awaiting.clone() {
+        let own = self.operation(node).loc();
+        for (loc, value) in self.entry(node).at.awaiting.clone() {
             let mut looks = vec![];
             if Some(loc) != own {
-                looks.push(self.look(Some(node), Cell::Memory(loc), Test::IsNot(value)));
+                looks.push(self.look(Some(node), self.cell_at(loc), Test::IsNot(value)));
             }
             // A cell that was freed shows nothing at all.
             if let Some(block) = loc.block().filter(|_| self.frees) {
@@ -160,8 +182,9 @@ impl Book<'_> {
     }
 
     fn add_guards(&mut self, node: NodeId) {
-        let operation = self.nodes[node as usize].operation.clone();
-        if let Some((cell, test)) = effect::guard(&operation, self.frees) {
+        let at = &self.entry(node).at;
+        let joins_all = at.operation == Operation::JoinAll;
+        if let Some((cell, test)) = effect::guard(at, self.frees) {
             let guard = self.look(Some(node), cell, test);
             self.entry_mut(node).guards.push(guard);
             if let Cell::Freed(_) = cell {
@@ -170,7 +193,7 @@ impl Book<'_> {
                 self.list(access, Wanted::Those(Test::Is(1)), self.edges[edge as usize].lit);
             }
         }
-        if operation == Operation::JoinAll {
+        if joins_all {
             for key in self.threads.iter().map(|thread| thread.key).collect::<Vec<_>>() {
                 self.guard_join_of_all(node, key);
             }
@@ -180,8 +203,8 @@ impl Book<'_> {
     /// A thread has become known: whoever waits for all waits for it too.
     pub(super) fn guard_joins_of_all(&mut self, key: ThreadKey) {
         let waits = |node: &NodeId| {
-            let node = &self.nodes[*node as usize];
-            node.operation == Operation::JoinAll && node.entry.is_some()
+            let entry = self.nodes[*node as usize].entry.as_ref();
+            entry.is_some_and(|entry| entry.at.operation == Operation::JoinAll)
         };
         for node in (0..self.nodes.len() as NodeId).filter(waits).collect::<Vec<_>>() {
             self.guard_join_of_all(node, key);
@@ -200,49 +223,59 @@ impl Book<'_> {
     }
 
     fn add_ways_on(&mut self, node: NodeId) {
-        let place = &self.nodes[node as usize];
+        let at = &self.entry(node).at;
         // A place that does not exist: the thread fails, whatever there is elsewhere.
-        let cells = self.subject.program().cells.len();
-        if place.operation.loc().and_then(Loc::as_global).is_some_and(|index| index >= cells) {
+        if at.operation.loc().and_then(Loc::as_global).is_some_and(|index| index >= self.n_globals) {
             self.edge(node, Outcome::failure(), 0, true);
             return;
         }
-        if let Some(value) = self.own_value(node) {
+        if let Some(value) = self.locals.own_value(node, &at.operation) {
             let unchanged = self.is_unchanged(node, value);
-            for outcome in self.outcomes(node, value) {
+            for outcome in self.outcomes(node, Found { value, memory: value, second: 0 }) {
                 self.edge(node, Outcome { result: Some(value), ..outcome }, value, unchanged);
             }
             return;
         }
-        match effect::decisive(&place.operation, &place.state.held) {
+        let second = effect::second(at);
+        match effect::decisive(at, self.locals.held(node)) {
             Some(cell) => {
                 let access = self.access(Some(node), cell, true);
                 self.entry_mut(node).decisive = Some(access);
-                let values: Vec<i64> = self.cells[self.cell_of(access)].values.iter().map(|v| v.0).collect();
-                for value in values {
+                if let Some(second) = second {
+                    let second = self.access(Some(node), second, false);
+                    self.entry_mut(node).second = Some(second);
+                }
+                for value in self.values(access) {
                     self.classify(access, value);
                 }
             }
             None => {
-                for outcome in self.outcomes(node, 0) {
+                for outcome in self.outcomes(node, Found { value: 0, memory: 0, second: 0 }) {
                     self.edge(node, outcome, 0, true);
                 }
             }
         }
     }
 
-    /// What the node's operation reads, if nobody else can have written it.
-    fn own_value(&self, node: NodeId) -> Option<i64> {
-        let place = &self.nodes[node as usize];
-        let reads = matches!(place.operation, Operation::Read { .. } | Operation::Rmw { .. } | Operation::Cas { .. });
-        let loc = place.operation.loc().filter(|_| reads)?;
-        self.owners.value(self.threads[place.thread as usize].key, loc, &place.state.own)
+    /// The values that an access can find, as far as they are known.
+    pub(super) fn values(&self, access: AccessId) -> Vec<i64> {
+        self.cells[self.cell_of(access)].values.iter().map(|value| value.0).collect()
     }
 
-    pub(super) fn outcomes(&mut self, node: NodeId, value: i64) -> Vec<Outcome> {
+    pub(super) fn outcomes(&mut self, node: NodeId, found: Found) -> Vec<Outcome> {
         let place = &self.nodes[node as usize];
-        let me = self.threads[place.thread as usize].key;
-        effect::outcomes(&place.operation, me, &place.state.held, value, &mut self.waiters)
+        let at = &place.entry.as_ref().expect("the node is in the book").at;
+        let actor = Actor { key: self.threads[place.thread as usize].key, local: node, at };
+        let mut known = Known { locals: &mut *self.locals, waiters: &mut self.waiters, left: &mut self.left };
+        known.outcomes(&actor, found)
+    }
+
+    /// All ways to go on from a node whose decisive access finds this.
+    pub(super) fn ways_of(&mut self, node: NodeId, access: AccessId, value: i64) -> Vec<Outcome> {
+        let memory = self.in_memory(self.accesses[access as usize].cell, value);
+        let seconds = self.entry(node).second.map_or(vec![0], |second| self.values(second));
+        let found = seconds.into_iter().map(|second| Found { value, memory, second });
+        found.collect::<Vec<_>>().into_iter().flat_map(|found| self.outcomes(node, found)).collect()
     }
 
     /// Finds out where a value leads the thread that reads it.
@@ -250,54 +283,71 @@ impl Book<'_> {
         if !self.accesses[access as usize].decides || self.accesses[access as usize].edges.contains_key(&value) {
             return;
         }
+        self.accesses[access as usize].edges.insert(value, vec![]);
+        self.find_ways(access, value);
+    }
+
+    /// Enters all ways to go on that there are for a value.
+    fn find_ways(&mut self, access: AccessId, value: i64) {
         let node = self.accesses[access as usize].node.expect("operations decide");
-        let unchanged = self.is_unchanged(node, value);
-        let outcomes = self.outcomes(node, value);
-        let edges = outcomes.into_iter().map(|outcome| self.edge(node, outcome, value, unchanged));
-        let edges: Vec<EdgeId> = edges.collect();
-        self.accesses[access as usize].edges.insert(value, edges.clone());
-        for edge in edges {
+        let memory = self.in_memory(self.accesses[access as usize].cell, value);
+        let unchanged = self.is_unchanged(node, memory);
+        for outcome in self.ways_of(node, access, value) {
+            let second = self.entry(node).second.zip(outcome.second);
+            let edge = self.edge(node, outcome, value, unchanged);
+            if self.accesses[access as usize].edges[&value].contains(&edge) {
+                continue;
+            }
+            self.accesses[access as usize].edges.entry(value).or_default().push(edge);
             match self.edges[edge as usize].list {
                 Some(list) => {
-                    if let Wanted::These(values) = &mut self.lists[list as usize].values {
+                    let List { values, .. } = &mut self.lists[list as usize];
+                    if let Wanted::These(values) = values {
                         values.push(value);
                     }
                     self.sections.up_to_date = false;
                 }
                 None => {
-                    let list = self.list(access, Wanted::These(vec![value]), self.edges[edge as usize].lit);
-                    self.edges[edge as usize].list = Some(list);
+                    let lit = self.edges[edge as usize].lit;
+                    self.edges[edge as usize].list = Some(self.list(access, Wanted::These(vec![value]), lit));
+                    if let Some((access, value)) = second {
+                        self.list(access, Wanted::These(vec![value]), lit);
+                    }
                 }
+            }
+        }
+    }
+
+    /// A cell has a value that it had not before: there may be more ways to go on from where it decides, or decides besides.
+    fn reconsider(&mut self, access: AccessId, value: i64) {
+        self.classify(access, value);
+        let node = self.accesses[access as usize].node.and_then(|node| self.nodes[node as usize].entry.as_ref());
+        let Some(entry) = node.filter(|entry| entry.second == Some(access)) else { return };
+        let Some(decisive) = entry.decisive else { return };
+        for value in self.values(decisive) {
+            if self.accesses[decisive as usize].edges.contains_key(&value) {
+                self.find_ways(decisive, value);
             }
         }
     }
 
     /// Whether a thread that waits for a change finds none in the cell that its operation reads.
     fn is_unchanged(&self, node: NodeId, value: i64) -> bool {
-        let own = self.nodes[node as usize].operation.loc();
-        let awaited = self.entry(node).awaiting.iter().find(|cell| Some(cell.0) == own);
+        let own = self.operation(node).loc();
+        let awaited = self.entry(node).at.awaiting.iter().find(|cell| Some(cell.0) == own);
         awaited.is_none_or(|cell| cell.1 == value)
     }
 
     /// The edge of an outcome.
     fn edge(&mut self, node: NodeId, outcome: Outcome, value: i64, unchanged: bool) -> EdgeId {
-        let operation = self.nodes[node as usize].operation.clone();
+        let operation = self.operation(node).clone();
         let goes_on = !outcome.fails && operation != Operation::End;
         let target = goes_on.then(|| self.after(node, outcome.result.unwrap_or(value)));
         let child = match operation {
-            Operation::Fork { child } if goes_on => {
-                let thread = self.subject.fork(&self.nodes[node as usize].state.thread);
-                let number = self.thread(child);
-                let root = self.node(number, LocalState::start(thread));
-                let roots = &mut self.threads[number as usize].roots;
-                if !roots.contains(&root) {
-                    roots.push(root);
-                }
-                Some(root)
-            }
+            Operation::Fork { child } if goes_on => Some(self.root(node, child)),
             _ => None,
         };
-        let Outcome { result, writes, wakes, fails } = outcome;
+        let Outcome { result, writes, wakes, fails, .. } = outcome;
         let key = EdgeKey { target, child, result, writes, wakes, fails, unchanged };
         let known = self.entry(node).edges.iter().find(|&&edge| self.edges[edge as usize].key == key);
         if let Some(&edge) = known {
@@ -317,7 +367,7 @@ impl Book<'_> {
                 self.formula.clause([!lit, guard]);
             }
         }
-        if key.unchanged && !entry.awaiting.is_empty() {
+        if key.unchanged && !entry.at.awaiting.is_empty() {
             self.formula.clause([&[!lit], entry.changes.as_slice()].concat());
         }
         // At most one edge is taken.
@@ -364,7 +414,7 @@ impl Book<'_> {
         let is_old = |&write: &WriteId| {
             let write = &self.writes[write as usize];
             let cell = &self.cells[write.cell as usize];
-            !matches!(cell.cell, Cell::Memory(_) | Cell::Lock(_))
+            !matches!(cell.cell, Cell::Memory(_) | Cell::Opaque(_) | Cell::Lock(_) | Cell::Guarded(_))
                 || cell.values.iter().any(|value| value.0 == write.value)
         };
         let needs_no_value = self.entry(edge.node).decisive.is_none();
@@ -419,7 +469,7 @@ impl Book<'_> {
             None => {
                 values.push((value, vec![write]));
                 for access in self.cells[cell as usize].accesses.clone() {
-                    self.classify(access, value);
+                    self.reconsider(access, value);
                 }
             }
         }

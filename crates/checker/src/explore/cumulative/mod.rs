@@ -14,6 +14,7 @@ mod compare;
 mod effect;
 mod goals;
 mod learn;
+mod local;
 mod ordering;
 mod over;
 mod own;
@@ -33,12 +34,14 @@ use super::judge::Judge;
 use super::runner::Runner;
 use super::{Coverage, During, Engine, Options, Progress, Stage, Watch};
 use crate::causality::Prediction;
-use crate::execution::{Interpreter, Machine, Stuck};
+use crate::execution::{Describe, Interpreter, Machine, Stuck};
 use crate::report::{FinalState, Report, SolverStatistics, Statistics, StopReason};
 use crate::solver::{Goal, Query};
+use crate::trace::Run;
 use book::Book;
 pub use compare::{Comparison, Difference, compare};
 use goals::Goals;
+use local::{ByHistory, ByState, Locals};
 use over::Ends;
 pub use robust::robust;
 use solve::{Core, Solution};
@@ -62,6 +65,15 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
     search.report(stop)
 }
 
+/// Explores any subject and reports, or says that it cannot: what threads do must depend on nothing but the results of their operations and the contents
+/// of opaque objects.
+pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    let locals = Box::new(ByHistory::new(subject.initial().len()));
+    let mut search = Search::with(subject, locals, options, watch);
+    let stop = search.everything_alone().err().unwrap_or(StopReason::Exhausted);
+    search.report(stop)
+}
+
 /// Every combination of thread histories, or why not everything could be explored.
 pub fn histories(subject: &Interpreter<'_>, options: &Options) -> Result<BTreeSet<Combination>, StopReason> {
     let options = Options { all_violations: true, ..options.clone() };
@@ -77,12 +89,12 @@ pub fn histories(subject: &Interpreter<'_>, options: &Options) -> Result<BTreeSe
     Ok(found)
 }
 
-struct Search<'a, 'o> {
-    subject: &'a Interpreter<'a>,
+struct Search<'a, 'o, S: Describe = Interpreter<'a>> {
+    subject: &'a S,
     options: &'o Options,
     watch: &'o dyn Watch,
-    machine: Machine<'a, Interpreter<'a>>,
-    judge: Judge<'a>,
+    machine: Machine<'a, S>,
+    judge: Judge<'a, S>,
     book: Book<'a>,
     core: Core,
     goals: Goals,
@@ -93,13 +105,44 @@ struct Search<'a, 'o> {
 
 impl<'a, 'o> Search<'a, 'o> {
     fn new(subject: &'a Interpreter<'a>, options: &'o Options, watch: &'o dyn Watch) -> Search<'a, 'o> {
+        Search::with(subject, Box::new(ByState::new(subject)), options, watch)
+    }
+
+    fn everything(&mut self) -> Result<(), StopReason> {
+        self.execute(&Prediction(vec![]))?;
+        self.explore()?;
+        self.conclude()
+    }
+
+    /// Explores, and says what the ends of executions are.
+    fn finish(&mut self) -> Result<Ends, StopReason> {
+        self.execute(&Prediction(vec![]))?;
+        self.explore()?;
+        self.close();
+        Ok(self.book.ends())
+    }
+
+    /// Runs until everything is known.
+    fn explore(&mut self) -> Result<(), StopReason> {
+        together::explore(self, self.subject, self.options, self.watch)
+    }
+}
+
+impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
+    fn with(
+        subject: &'a S,
+        locals: Box<dyn Locals + 'a>,
+        options: &'o Options,
+        watch: &'o dyn Watch,
+    ) -> Search<'a, 'o, S> {
+        let (memory, few) = (options.memory, options.first_sources);
         Search {
             subject,
             options,
             watch,
             machine: Machine::new(subject, options.rules),
             judge: Judge::new(subject, options.rules),
-            book: Book::new(subject, options.memory, options.first_sources, watch.reads_queries()),
+            book: Book::new(locals, subject.program(), memory, few, watch.reads_queries()),
             core: Core::new(),
             goals: Goals::default(),
             final_states: BTreeSet::new(),
@@ -108,14 +151,20 @@ impl<'a, 'o> Search<'a, 'o> {
         }
     }
 
-    fn everything(&mut self) -> Result<(), StopReason> {
+    fn everything_alone(&mut self) -> Result<(), StopReason> {
         self.execute(&Prediction(vec![]))?;
-        self.explore()?;
+        self.explore_alone()?;
+        self.conclude()
+    }
+
+    /// Puts the questions that remain to the finished book.
+    fn conclude(&mut self) -> Result<(), StopReason> {
         self.close();
         self.ask_for_races()?;
         self.ask_for_late_commits()?;
-        let ends = self.book.ends();
+        let mut ends = self.book.ends();
         self.ask_for_deadlocks(&ends)?;
+        self.ask_for_leaks(&mut ends)?;
         self.ask_for_final_states(&ends, self.options.coverage != Coverage::Behaviours)?;
         if self.options.coverage == Coverage::States {
             let (mut n, mut enumeration) = (0, self.enumerate(ends));
@@ -127,14 +176,6 @@ impl<'a, 'o> Search<'a, 'o> {
         Ok(())
     }
 
-    /// Explores, and says what the ends of executions are.
-    fn finish(&mut self) -> Result<Ends, StopReason> {
-        self.execute(&Prediction(vec![]))?;
-        self.explore()?;
-        self.close();
-        Ok(self.book.ends())
-    }
-
     /// Everything is known: what is not in the book cannot happen.
     fn close(&mut self) {
         for &edge in &self.book.unknown {
@@ -142,13 +183,13 @@ impl<'a, 'o> Search<'a, 'o> {
         }
     }
 
-    fn runner(&mut self) -> Runner<'a, '_> {
-        Runner::new(self.subject, &self.machine, &mut self.judge)
-    }
-
-    /// Runs until everything is known.
-    fn explore(&mut self) -> Result<(), StopReason> {
-        together::explore(self, self.subject, self.options, self.watch)
+    /// An execution that has not begun.
+    fn runner(&mut self) -> Runner<'a, '_, S> {
+        let runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+        match self.book.locals.histories() {
+            Some(histories) => runner.with_versions(histories),
+            None => runner,
+        }
     }
 
     /// Looks for an execution by edges that are not known, of those that are in a share.
@@ -168,15 +209,20 @@ impl<'a, 'o> Search<'a, 'o> {
     /// Runs a prediction and on to the end, and learns from it. Says whether anything was new.
     fn execute(&mut self, prediction: &Prediction) -> Result<bool, StopReason> {
         let running = During::new(self.watch, Stage::Run);
-        let mut runner = Runner::new(self.subject, &self.machine, &mut self.judge);
-        runner.follow(prediction).map_err(StopReason::Failed)?;
         let most = self.options.limits.events_or(MOST_EVENTS);
         let turn = TURNS[self.statistics.executions as usize % TURNS.len()];
+        let mut runner = self.runner();
+        runner.follow(prediction).map_err(StopReason::Failed)?;
         let end = runner.finish_in_turns(turn, most).ok_or(StopReason::EventLimit)?;
         runner.judge_end(&end);
         let final_state = (end == Stuck::Finished).then(|| runner.final_state());
+        let unfit = runner.unfit.map(str::to_string);
         let run = runner.into_run(Some(end));
         drop(running);
+        if let Some(why) = unfit.or_else(|| self.unfit(&run)) {
+            self.one_violation_is_enough()?;
+            return Err(StopReason::Unsupported(why));
+        }
         self.final_states.extend(final_state);
         self.statistics.executions += 1;
         self.statistics.steps += run.steps.len() as u64;
@@ -188,6 +234,20 @@ impl<'a, 'o> Search<'a, 'o> {
             return Err(StopReason::ExecutionLimit);
         }
         Ok(is_new)
+    }
+
+    /// Why what is seen of executions may not be all that there is to them.
+    fn unfit(&mut self, run: &Run<S::Thread>) -> Option<String> {
+        if self.book.locals.histories().is_none() {
+            return None;
+        }
+        if !self.book.note_created(&run.created) {
+            return Some("what a cell holds at first depends on the schedule".to_string());
+        }
+        if self.subject.has_uncounted() || self.subject.has_final_states() {
+            return Some("it matters in the end what all threads together have done".to_string());
+        }
+        self.subject.unfit()
     }
 
     fn one_violation_is_enough(&self) -> Result<(), StopReason> {
@@ -219,7 +279,7 @@ impl<'a, 'o> Search<'a, 'o> {
         let (decisions, conflicts) = self.core.effort();
         self.statistics.solver = Some(SolverStatistics { queries: self.queries, decisions, conflicts });
         Report {
-            program: self.subject.program().name.clone(),
+            program: self.subject.title(),
             memory: self.options.memory,
             engine: Engine::Cumulative,
             coverage: (stop == StopReason::Exhausted).then(|| "all executions".to_string()),

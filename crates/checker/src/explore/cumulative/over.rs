@@ -1,11 +1,11 @@
 //! Questions about how executions end, put to the finished book: deadlocks, livelocks, final values.
 
 use super::book::{Book, EdgeId, Meaning, NodeId, Wanted};
-use super::effect::{Cell, RUNNING, Test};
+use super::effect::{Cell, Found, RUNNING, Test};
 use super::ordering::Happening;
 use super::solve::Solution;
 use super::{Search, Verdict};
-use crate::execution::{Operation, Stuck, ThreadKey};
+use crate::execution::{Describe, Operation, Stuck, ThreadKey};
 use crate::program::{FinalValue, Loc};
 use crate::report::{FinalState, StopReason};
 use crate::solver::Goal;
@@ -38,7 +38,7 @@ impl Book<'_> {
         let over = self.formula.var(Meaning::Over);
         let mut ends = Ends { over, stuck: vec![], looks: BTreeMap::new() };
         for node in self.entered() {
-            if self.nodes[node as usize].operation == Operation::Stop {
+            if *self.operation(node) == Operation::Stop {
                 continue;
             }
             let mut clause = self.ways_on(node);
@@ -60,19 +60,28 @@ impl Book<'_> {
 
     /// A literal that says that the node's operation can never be performed. Nothing if it always can.
     fn blocked(&mut self, node: NodeId, ends: &mut Ends) -> Option<Lit> {
-        let operation = self.nodes[node as usize].operation.clone();
         let mut reasons = vec![];
         if let Some(access) = self.entry(node).decisive {
+            for value in self.values(access) {
+                if self.ways_of(node, access, value).is_empty() {
+                    let cell = self.cells[self.accesses[access as usize].cell as usize].cell;
+                    reasons.push(self.finally(cell, Test::Is(value), ends));
+                }
+            }
+        }
+        if let Some(access) = self.entry(node).second {
             let cell = self.accesses[access as usize].cell;
-            let values: Vec<i64> = self.cells[cell as usize].values.iter().map(|value| value.0).collect();
-            for value in values {
-                if self.outcomes(node, value).is_empty() {
+            for value in self.values(access) {
+                if self.never_with(node, value) {
                     reasons.push(self.finally(self.cells[cell as usize].cell, Test::Is(value), ends));
                 }
             }
         }
-        match operation {
-            Operation::Reacquire { lock, .. } => reasons.push(self.finally(Cell::Lock(lock), Test::IsNot(0), ends)),
+        let at = self.entry(node).at.clone();
+        match at.operation {
+            Operation::Reacquire { lock, .. } if at.object.is_none() => {
+                reasons.push(self.finally(Cell::Lock(lock), Test::IsNot(0), ends));
+            }
             Operation::JoinAll => {
                 let me = self.nodes[node as usize].thread as usize;
                 for thread in (0..self.threads.len()).filter(|&thread| thread != me) {
@@ -81,11 +90,10 @@ impl Book<'_> {
             }
             _ => {}
         }
-        let awaiting = self.entry(node).awaiting.clone();
-        if !awaiting.is_empty() {
+        if !at.awaiting.is_empty() {
             let unchanged = self.formula.var(Meaning::Other);
-            for (loc, value) in awaiting {
-                let same = self.finally(Cell::Memory(loc), Test::Is(value), ends);
+            for (loc, value) in at.awaiting {
+                let same = self.finally(self.cell_at(loc), Test::Is(value), ends);
                 self.formula.clause([!unchanged, same]);
                 if let Some(block) = loc.block().filter(|_| self.frees) {
                     let there = self.finally(Cell::Freed(block), Test::Is(0), ends);
@@ -100,6 +108,13 @@ impl Book<'_> {
         let blocked = self.formula.var(Meaning::Other);
         self.formula.clause([&[!blocked], reasons.as_slice()].concat());
         Some(blocked)
+    }
+
+    /// Whether a node's operation cannot be performed while its second cell holds this.
+    fn never_with(&mut self, node: NodeId, second: i64) -> bool {
+        let Some(access) = self.entry(node).decisive else { return false };
+        let mut values = self.values(access).into_iter();
+        values.all(|value| self.outcomes(node, Found { value, memory: value, second }).is_empty())
     }
 
     /// A literal that says what a cell holds when all is over.
@@ -133,7 +148,7 @@ impl Book<'_> {
     /// Makes a literal imply that no assumption is broken.
     pub(super) fn nobody_stops(&mut self, lit: Lit) {
         for node in self.entered() {
-            if self.nodes[node as usize].operation == Operation::Stop {
+            if *self.operation(node) == Operation::Stop {
                 self.formula.clause([!lit, !self.entry(node).reached]);
             }
         }
@@ -141,15 +156,15 @@ impl Book<'_> {
 
     /// Whose the node is, and where it stands.
     pub(super) fn place(&self, node: NodeId) -> (ThreadKey, u32) {
-        let node = &self.nodes[node as usize];
-        (self.threads[node.thread as usize].key, self.subject.span(&node.state.thread).start)
+        let (place, node) = (self.entry(node).at.place, &self.nodes[node as usize]);
+        (self.threads[node.thread as usize].key, place)
     }
 }
 
-impl Search<'_, '_> {
+impl<S: Describe> Search<'_, '_, S> {
     /// Executions after which some threads wait for ever.
     pub(super) fn ask_for_deadlocks(&mut self, ends: &Ends) -> Verdict {
-        let is_one = |node: &&(NodeId, Lit)| self.book.nodes[node.0 as usize].operation != Operation::JoinAll;
+        let is_one = |node: &&(NodeId, Lit)| *self.book.operation(node.0) != Operation::JoinAll;
         let stuck: Vec<(NodeId, Lit)> = ends.stuck.iter().filter(is_one).copied().collect();
         if stuck.is_empty() {
             return Ok(());
@@ -178,6 +193,34 @@ impl Search<'_, '_> {
             let clause: Vec<Lit> = [!goal].into_iter().chain(others).collect();
             self.book.formula.clause(clause);
             self.one_violation_is_enough()?;
+        }
+        Ok(())
+    }
+
+    /// Executions after which there are references to something, of those that are counted.
+    pub(super) fn ask_for_leaks(&mut self, ends: &mut Ends) -> Verdict {
+        let counts = self.book.entered().into_iter().filter_map(|node| match *self.book.operation(node) {
+            Operation::Count { loc, .. } => Some(loc),
+            _ => None,
+        });
+        for loc in counts.collect::<BTreeSet<_>>() {
+            let left = self.book.finally(Cell::Memory(loc), Test::IsNot(0), ends);
+            let goal = self.book.formula.var(Meaning::Other);
+            self.book.formula.clause([!goal, left]);
+            self.book.all_is_well(goal);
+            for node in self.book.entered() {
+                let ways = self.book.ways_on(node);
+                let reached = self.book.entry(node).reached;
+                self.book.formula.clause([&[!goal, !reached], ways.as_slice()].concat());
+            }
+            if let Some(solution) = self.ask(Goal::Finish, &[goal])? {
+                self.run_to_end(&solution)?;
+                self.one_violation_is_enough()?;
+                if !self.judge.has_violation() {
+                    let why = "a count of references is not what is left of them";
+                    return Err(StopReason::Unsupported(why.to_string()));
+                }
+            }
         }
         Ok(())
     }
@@ -233,7 +276,8 @@ impl Search<'_, '_> {
             return Asked { cells: cells.collect(), registers: true };
         }
         let mut asked = Asked { cells: BTreeSet::new(), registers: false };
-        for condition in &self.subject.program().conditions {
+        let conditions = self.subject.program().map_or(&[][..], |program| &program.conditions);
+        for condition in conditions {
             condition.proposition.for_each_leaf(&mut |leaf| match leaf {
                 FinalValue::Memory(loc) => {
                     asked.cells.insert(loc);
@@ -242,7 +286,7 @@ impl Search<'_, '_> {
             });
         }
         // That there is an end at all is asked even of conditions that mention nothing.
-        asked.registers |= !self.subject.program().conditions.is_empty();
+        asked.registers |= !conditions.is_empty();
         asked
     }
 
@@ -277,16 +321,15 @@ impl Search<'_, '_> {
 
     /// For each initial thread, literals for the values with which it can end.
     fn final_registers(&mut self) -> BTreeMap<u32, Vec<(Vec<i64>, Lit)>> {
-        let program = self.subject.program();
+        let Some(program) = self.subject.program() else { return BTreeMap::new() };
         let mut ends: BTreeMap<u32, Vec<(Vec<i64>, Lit)>> = BTreeMap::new();
         for node in self.book.entered() {
             let at = &self.book.nodes[node as usize];
             let Some(start) = program.initial.get(at.thread as usize) else { continue };
-            if at.operation != Operation::End {
+            if *self.book.operation(node) != Operation::End {
                 continue;
             }
-            let observed = program.routines[start.routine].observed.iter();
-            let values: Vec<i64> = observed.map(|&reg| self.subject.register(&at.state.thread, reg)).collect();
+            let values = self.book.locals.registers(node, &program.routines[start.routine].observed);
             let known = ends.entry(at.thread).or_default();
             let lit = match known.iter().find(|end| end.0 == values) {
                 Some(end) => end.1,
@@ -309,14 +352,14 @@ impl Search<'_, '_> {
         let mut goals: BTreeMap<(ThreadKey, u32), Vec<Lit>> = BTreeMap::new();
         for &store in &edges {
             let node = self.book.edges[store as usize].node;
-            let operation = self.book.nodes[node as usize].operation.clone();
+            let operation = self.book.operation(node).clone();
             let block = operation.loc().and_then(Loc::block);
             if !crate::causality::is_buffered(self.book.memory, &operation) || block.is_none() || !self.book.frees {
                 continue;
             }
             for &free in &edges {
                 let by = self.book.edges[free as usize].node;
-                let frees = matches!(self.book.nodes[by as usize].operation, Operation::Free { block: of } if Some(of) == block);
+                let frees = matches!(*self.book.operation(by), Operation::Free { block: of } if Some(of) == block);
                 let other_thread = self.book.nodes[by as usize].thread != self.book.nodes[node as usize].thread;
                 if frees && other_thread && !self.book.edges[free as usize].key.fails {
                     let goal = self.late_commit(store, free);

@@ -5,7 +5,7 @@ use super::ordering::Happening;
 use super::over::until;
 use super::{Search, Verdict};
 use crate::causality::is_buffered;
-use crate::execution::{MemoryModel, Operation, ThreadKey};
+use crate::execution::{Describe, MemoryModel, Operation, ThreadKey};
 use crate::program::{Access, Loc};
 use crate::report::StopReason;
 use crate::solver::Goal;
@@ -22,7 +22,7 @@ struct Site {
     plain: bool,
 }
 
-impl Search<'_, '_> {
+impl<S: Describe> Search<'_, '_, S> {
     pub(super) fn ask_for_races(&mut self) -> Verdict {
         if !self.judge.looks_at_states() {
             return Ok(());
@@ -77,7 +77,7 @@ impl Search<'_, '_> {
                 self.book.formula.clause([!is_next, !way]);
             }
             next.entry(site).or_default().push(is_next);
-            let operation = &self.book.nodes[node as usize].operation;
+            let operation = self.book.operation(node);
             if self.book.memory == MemoryModel::Pso && is_buffered(self.book.memory, operation) {
                 let edges = self.book.entry(node).edges.iter().map(|&edge| &self.book.edges[edge as usize]);
                 let stores: Vec<(Lit, WriteId)> = edges
@@ -106,10 +106,11 @@ impl Search<'_, '_> {
 
     fn site(&self, node: NodeId) -> Option<Site> {
         let (thread, at) = self.book.place(node);
-        let (loc, writes, plain) = match self.book.nodes[node as usize].operation {
+        let (loc, writes, plain) = match *self.book.operation(node) {
             Operation::Read { loc, access, .. } => (loc, false, access == Access::Plain),
             Operation::Write { loc, access, .. } => (loc, true, access == Access::Plain),
             Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => (loc, true, false),
+            Operation::Touch { loc, writes } => (loc, writes, true),
             _ => return None,
         };
         Some(Site { thread, at, loc, writes, plain })

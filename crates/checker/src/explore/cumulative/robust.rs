@@ -34,7 +34,7 @@ impl Search<'_, '_> {
     fn is_robust(&mut self, program: &Program) -> Result<Answer, StopReason> {
         self.finish()?;
         let spins =
-            self.book.nodes.iter().filter_map(|node| node.entry.as_ref()).any(|entry| !entry.awaiting.is_empty());
+            self.book.nodes.iter().filter_map(|node| node.entry.as_ref()).any(|entry| !entry.at.awaiting.is_empty());
         if spins || self.book.frees {
             let why = if spins { "a loop waits for other threads" } else { "memory is freed" };
             return Err(StopReason::Failed(format!("{why}: the graph cannot say what is robust then")));

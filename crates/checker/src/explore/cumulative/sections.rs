@@ -121,7 +121,7 @@ impl Book<'_> {
             let clause: Vec<Lit> = [!lit, !is].into_iter().chain(by).collect();
             self.formula.clause(clause);
             given_back.insert(taker, is);
-            let operation = |edge: &EdgeId| &self.nodes[self.edges[*edge as usize].node as usize].operation;
+            let operation = |edge: &EdgeId| self.operation(self.edges[*edge as usize].node);
             drains &= !edges.iter().any(|edge| is_buffered(self.memory, operation(edge)));
         }
         Lock { lit, usage, given_back, drains }
@@ -167,7 +167,7 @@ impl Book<'_> {
             return Some(Kind::GivesBack);
         }
         let edge = &self.edges[write.edge as usize];
-        let operation = &self.nodes[edge.node as usize].operation;
+        let operation = self.operation(edge.node);
         // Who waits for a notification gives the lock back in the middle, and what the sections mean for condition variables the ordering does not know.
         if let (Operation::Reacquire { .. }, Cell::Lock(_)) = (operation, self.cells[write.cell as usize].cell) {
             return None;

@@ -87,7 +87,7 @@ impl Script<'_, '_> {
             }
             self.before(&happens, &issue(node), &commit(first));
             for later in self.later(node) {
-                if drains(&self.book.nodes[later as usize].operation) {
+                if drains(self.book.operation(later)) {
                     self.before(&[happens.clone(), vec![self.happens(later)]].concat(), &commit(first), &issue(later));
                 }
             }
@@ -103,7 +103,7 @@ impl Script<'_, '_> {
         let book = self.book;
         for barrier in 0..book.nodes.len() as NodeId {
             let at = &book.nodes[barrier as usize];
-            if at.entry.is_none() || !is_barrier(self.book.memory, &at.operation) {
+            if at.entry.is_none() || !is_barrier(self.book.memory, book.operation(barrier)) {
                 continue;
             }
             let waits = |write: &WriteId| self.waits(*write) && self.thread_of(*write) == at.thread;
@@ -228,7 +228,7 @@ impl Script<'_, '_> {
     }
 
     fn waits(&self, write: WriteId) -> bool {
-        let operation = &self.book.nodes[self.node_of(write) as usize].operation;
+        let operation = self.book.operation(self.node_of(write));
         is_buffered(self.book.memory, operation) && self.chain(write).is_some()
     }
 

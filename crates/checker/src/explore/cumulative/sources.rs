@@ -1,6 +1,6 @@
 //! What accesses can see. Lists of sources are as long as a question needs them, no longer.
 
-use super::book::{AccessId, Book, List, Meaning, Source, Wanted, WriteId};
+use super::book::{AccessId, Book, List, Meaning, NodeId, Source, Wanted, WriteId};
 use batsat::Lit;
 use rustc_hash::FxHashSet;
 
@@ -45,7 +45,7 @@ impl Book<'_> {
         let cell = &self.cells[access.cell as usize];
         let wanted = |value: i64| match &list.values {
             Wanted::These(values) => values.contains(&value),
-            Wanted::Those(test) => test.holds(value),
+            Wanted::Those(test) => test.holds(self.in_memory(access.cell, value)),
         };
         let reader = access.node.map(|node| &self.nodes[node as usize]);
         let mut candidates = vec![];
@@ -84,7 +84,8 @@ impl Book<'_> {
             self.formula.clause([!lit, self.edges[edge as usize].lit]);
         }
         let seen = &self.accesses[access as usize];
-        if seen.decides {
+        let is_open = |node: NodeId| self.entry(node).second.is_some();
+        if seen.decides && !seen.node.is_some_and(is_open) {
             let cell = &self.cells[seen.cell as usize];
             let value = write.map_or(cell.initial, |write| self.writes[write as usize].value);
             let edges = seen.edges.get(&value).into_iter().flatten();

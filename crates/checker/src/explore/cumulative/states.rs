@@ -4,6 +4,7 @@ use super::Search;
 use super::book::{Meaning, NodeId, Wanted};
 use super::over::Ends;
 use super::solve::{Solution, taken};
+use crate::execution::Describe;
 use crate::explore::histories::Combination;
 use crate::report::StopReason;
 use crate::solver::Goal;
@@ -18,7 +19,7 @@ pub(super) struct Enumeration {
     results: BTreeMap<(NodeId, i64), Lit>,
 }
 
-impl Search<'_, '_> {
+impl<S: Describe> Search<'_, '_, S> {
     /// Begins to enumerate all combinations of complete histories. Requires that the book is finished.
     pub(super) fn enumerate(&mut self, ends: Ends) -> Enumeration {
         let goal = self.book.formula.var(Meaning::Other);

@@ -6,7 +6,7 @@
 use super::Search;
 use super::book::EdgeId;
 use crate::causality::Prediction;
-use crate::execution::Interpreter;
+use crate::execution::{Describe, Interpreter};
 use crate::explore::{Options, Watch};
 use crate::report::StopReason;
 use std::sync::{Barrier, Mutex, PoisonError};
@@ -75,7 +75,12 @@ pub(super) fn explore<'a>(
     })
 }
 
-impl Search<'_, '_> {
+impl<S: Describe> Search<'_, '_, S> {
+    /// Runs until everything is known, alone.
+    pub(super) fn explore_alone(&mut self) -> Result<(), StopReason> {
+        self.explore_share(Share { worker: 0, n_workers: 1 }, &Exchange::new(1))
+    }
+
     fn explore_share(&mut self, share: Share, exchange: &Exchange) -> Result<(), StopReason> {
         loop {
             let finding = self.find(share);

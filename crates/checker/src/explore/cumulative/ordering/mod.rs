@@ -12,7 +12,6 @@ mod put;
 mod see;
 
 use super::book::{Book, EdgeId, Meaning, NodeId, WriteId};
-use super::effect::Cell;
 use crate::program::Loc;
 use crate::solver::{Levels, Place, Precedence, Reasons};
 use batsat::{Lit, Theory, TheoryArg, lbool};
@@ -492,8 +491,5 @@ impl Theory for Ordered<'_, '_> {
 
 /// The location that a write goes to, if it is one in memory.
 pub(super) fn loc_of(book: &Book<'_>, write: WriteId) -> Option<Loc> {
-    match book.cells[book.writes[write as usize].cell as usize].cell {
-        Cell::Memory(loc) => Some(loc),
-        _ => None,
-    }
+    book.cells[book.writes[write as usize].cell as usize].cell.loc()
 }

@@ -6,7 +6,6 @@
 use super::{Happening, NONE, Ordered, Outcome, Undo};
 use crate::causality::{commit_chain, drains, is_barrier, is_buffered};
 use crate::explore::cumulative::book::{Book, EdgeId, Meaning, NodeId, WriteId};
-use crate::explore::cumulative::effect::Cell;
 use crate::program::Loc;
 use crate::solver::{Place, Reasons};
 use rustc_hash::FxHashMap;
@@ -23,10 +22,10 @@ impl CommitChains {
         let n_threads = book.threads.len();
         let mut chains = CommitChains { numbers: FxHashMap::default(), of_thread: vec![vec![]; n_threads] };
         for write in &book.writes {
-            let node = &book.nodes[book.edges[write.edge as usize].node as usize];
-            if let (Cell::Memory(loc), true) =
-                (book.cells[write.cell as usize].cell, is_buffered(book.memory, &node.operation))
-            {
+            let id = book.edges[write.edge as usize].node;
+            let node = &book.nodes[id as usize];
+            let buffered = is_buffered(book.memory, book.operation(id));
+            if let Some(loc) = book.cells[write.cell as usize].cell.loc().filter(|_| buffered) {
                 let next = (n_threads + chains.numbers.len()) as u32;
                 let of_thread = &mut chains.of_thread[node.thread as usize];
                 chains.numbers.entry((node.thread, commit_chain(book.memory, loc))).or_insert_with(|| {
@@ -132,9 +131,9 @@ impl Ordered<'_, '_> {
     /// Rules 2 and 3 of the memory models, for an operation: what it drains, and what it keeps apart.
     fn put_after_commits(&mut self, thread: u32, issue: Place, by: EdgeId) -> Outcome {
         let edge = &self.book.edges[by as usize];
-        let node = &self.book.nodes[edge.node as usize];
-        let index = node.depth;
-        if drains(&node.operation) {
+        let operation = self.book.operation(edge.node);
+        let index = self.book.nodes[edge.node as usize].depth;
+        if drains(operation) {
             self.drains[thread as usize].insert(index, by);
             self.undo.push(Undo::Drain(thread, index));
             for at in 0..self.commit_chains.of_thread[thread as usize].len() {
@@ -144,7 +143,7 @@ impl Ordered<'_, '_> {
                 }
             }
         }
-        if is_barrier(self.book.memory, &node.operation) {
+        if is_barrier(self.book.memory, operation) {
             self.barriers[thread as usize].insert(index, by);
             self.undo.push(Undo::Barrier(thread, index));
             let chains: SmallVec<[u32; 8]> = self.commit_chains.of_thread[thread as usize].iter().copied().collect();
@@ -169,12 +168,11 @@ impl Ordered<'_, '_> {
     /// The place where a write takes effect: its commit, or its issue.
     fn put_commit(&mut self, thread: u32, issue: Place, by: EdgeId, write: WriteId) -> Result<Place, Reasons> {
         let book = self.book;
-        let node = &book.nodes[book.edges[by as usize].node as usize];
-        let Cell::Memory(loc) = book.cells[book.writes[write as usize].cell as usize].cell else { return Ok(issue) };
-        if !is_buffered(book.memory, &node.operation) {
-            return Ok(issue);
-        }
-        let (chain, index) = (self.commit_chains.numbers[&(thread, commit_chain(book.memory, loc))], node.depth);
+        let node = book.edges[by as usize].node;
+        let buffered = is_buffered(book.memory, book.operation(node));
+        let Some(loc) = super::loc_of(book, write).filter(|_| buffered) else { return Ok(issue) };
+        let index = book.nodes[node as usize].depth;
+        let chain = self.commit_chains.numbers[&(thread, commit_chain(book.memory, loc))];
         let commit = self.precedence.place(chain, index);
         self.happenings.push(Happening::Commit(write));
         self.precedence.arc(issue, commit, Reasons::new())?;
