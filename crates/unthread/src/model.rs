@@ -119,8 +119,11 @@ impl Builder {
         self
     }
 
-    /// Sets the engine: `Dpor`, unless said otherwise, `Mcr`, `Exhaustive`, `Random` or `Pct`. Others are for programs, and closures are checked with `Dpor`
+    /// Sets the engine: `Dpor`, unless said otherwise, `Mcr`, `Cumulative`, `Exhaustive`, `Random` or `Pct`. Others are for programs, and closures are checked with `Dpor`
     /// instead.
+    ///
+    /// `Mcr` and `Cumulative` predict executions from those that were run, so threads must not share anything but what this crate has types for. `Cumulative` needs the fewest executions where threads do
+    /// much that others do not see; where they see much of each other, its questions cost more than the executions that it saves.
     pub fn engine(&mut self, engine: Engine) -> &mut Self {
         self.engine = engine;
         self

@@ -7,14 +7,14 @@ pub use local::{AccessError, LocalKey};
 pub use scoped::{Scope, ScopedJoinHandle, scope};
 pub use std::thread::Result;
 
-use crate::runtime::{self, Here, Signal, create_cell, happens, perform, with_thread};
+use crate::runtime::{self, Here, Request, Signal, create_cell, happens, perform, request, with_thread};
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::time::Duration;
 use std::{fmt, io};
 use unthread_checker::execution::{Operation, ThreadKey, Waits};
-use unthread_checker::program::RmwOp;
+use unthread_checker::program::{Loc, RmwOp};
 
 /// Runs a closure in a new thread. That it can be sent there is not asked, as in loom: all threads of an execution are on one of the operating system's.
 #[track_caller]
@@ -115,7 +115,7 @@ impl<T> JoinHandle<T> {
     /// Waits until the thread has ended, and gives what it returned. A thread that panics ends the check, so this is never an error.
     #[track_caller]
     pub fn join(self) -> Result<T> {
-        perform(Operation::Join { thread: self.thread.key });
+        self.thread.wait_for_end(size_of::<T>());
         let value = self.packet.borrow_mut().take();
         value.ok_or_else(|| Box::new("the thread has panicked") as Box<dyn std::any::Any + Send>)
     }
@@ -138,7 +138,17 @@ impl<T> fmt::Debug for JoinHandle<T> {
     }
 }
 
+/// Numbers from here on are those of what threads return.
+const RETURNED: usize = 1 << 41;
+
 impl Thread {
+    /// Waits until the thread has ended, and sees so many bytes of what it has done.
+    #[track_caller]
+    fn wait_for_end(&self, size: usize) {
+        let returned = (size > 0).then(|| Loc::global(RETURNED + self.token as usize));
+        request(Request::on(returned, Operation::Join { thread: self.key }));
+    }
+
     /// The thread's number.
     pub fn id(&self) -> ThreadId {
         ThreadId(self.key)

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 struct Change {
     event: usize,
     by: i64,
+    sees_last: bool,
     /// For each count that it may find, that it does.
     finds: BTreeMap<i64, Lit>,
 }
@@ -25,8 +26,8 @@ impl Causality {
         let mut asked: BTreeSet<Loc> = BTreeSet::new();
         for (event, Event { operation, .. }) in self.events.iter().enumerate() {
             match *operation {
-                Operation::Count { loc, by, .. } if by != 0 => {
-                    changes.entry(loc).or_default().push(Change { event, by, finds: BTreeMap::new() });
+                Operation::Count { loc, by, sees_last, .. } if by != 0 => {
+                    changes.entry(loc).or_default().push(Change { event, by, sees_last, finds: BTreeMap::new() });
                 }
                 _ => asked.extend(operation.loc()),
             }
@@ -47,9 +48,9 @@ impl Causality {
         let others = self.cell_writes[cell as usize].iter().map(|&write| self.writes[write as usize].contents.value);
         let first = others.chain([self.initial[cell as usize].value]).max().unwrap_or(0);
         let most = first + changes.iter().map(|change| change.by.max(0)).sum::<i64>();
-        for Change { event, by, finds } in changes {
+        for Change { event, by, sees_last, finds } in changes {
             for count in i64::from(*by < 0)..=most {
-                let result = seen_of_count(*by, count);
+                let result = seen_of_count(*by, *sees_last, count);
                 let happens = self.happens_with(*event, result);
                 let found = self.problem.var();
                 self.problem.clause([!found, happens]);
@@ -72,7 +73,7 @@ impl Causality {
             .filter(|&&write| !self.writes[write as usize].deviant)
             .map(|&write| (Some(write), self.writes[write as usize]))
             .collect();
-        for Change { event, by, finds } in changes {
+        for Change { event, by, sees_last, finds } in changes {
             let read = self.problem.read(cell, self.events[*event].issue, None);
             let mut happens: BTreeMap<i64, Vec<Lit>> = BTreeMap::new();
             for (&count, &found) in finds {
@@ -81,7 +82,7 @@ impl Causality {
                 sources.extend((self.initial[cell as usize].value == count).then_some(None));
                 let sources = sources.into_iter().map(|write| self.problem.source(read, write)).collect();
                 self.problem.choice(found, sources);
-                happens.entry(seen_of_count(*by, count)).or_default().push(found);
+                happens.entry(seen_of_count(*by, *sees_last, count)).or_default().push(found);
             }
             for (result, found) in happens {
                 let happens = self.happens_with(*event, result);

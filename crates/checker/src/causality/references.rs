@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 struct Reference {
     taken: Option<usize>,
     given_back: Option<usize>,
+    /// Whether it is seen there that it was the last.
+    sees_last: bool,
 }
 
 impl Causality {
@@ -25,19 +27,22 @@ impl Causality {
             references.insert(0, Reference::default());
         }
         for event in events {
-            let Operation::Count { by, reference, .. } = self.events[event].operation else { continue };
+            let Operation::Count { by, reference, sees_last, .. } = self.events[event].operation else { continue };
             let this = references.entry(reference).or_default();
             self.happens_with(event, 0);
             if by > 0 {
                 this.taken = Some(event);
             } else {
                 this.given_back = Some(event);
-                self.happens_with(event, 1);
+                this.sees_last = sees_last;
+                if sees_last {
+                    self.happens_with(event, 1);
+                }
             }
         }
         let references: Vec<Reference> = references.into_values().collect();
         for (at, this) in references.iter().enumerate() {
-            let Some(event) = this.given_back else { continue };
+            let Some(event) = this.given_back.filter(|_| this.sees_last) else { continue };
             let others = references.iter().enumerate().filter(|other| other.0 != at).map(|other| *other.1);
             self.add_return(event, &others.collect::<Vec<_>>());
         }

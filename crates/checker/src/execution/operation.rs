@@ -36,11 +36,12 @@ pub enum Operation {
         writes: bool,
     },
     /// A reference to something is taken (1), given back (-1) or counted (0). The result is the count before. The reference's number, among those to the same thing in one
-    /// execution, is 0 if it was there from the start.
+    /// execution, is 0 if it was there from the start. It may be seen which one is the last to be given back.
     Count {
         loc: Loc,
         by: i64,
         reference: u32,
+        sees_last: bool,
     },
     Fence {
         ordering: Ordering,

@@ -37,8 +37,18 @@ pub(super) enum Mode {
     ReleaseEarly,
     /// Gives the last reference but one back.
     ReleaseLate,
+    /// Gives a reference back, and does not look whether it is the last; there are this many others.
+    Drop(Others),
     /// Changes it.
     Write,
+}
+
+/// How many other references there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Others {
+    None,
+    One,
+    Several,
 }
 
 /// All that a step touches.
@@ -59,12 +69,15 @@ pub(super) struct Objects {
 }
 
 impl Mode {
-    /// How a reference count is touched that was at `count`. Only who gives the last reference back can be told. Two that are given back
+    /// How a reference count is touched that was at `count`. Only who gives the last reference back can be told, if it looks. Two that are given back
     /// may be swapped as long as neither of them is the last; one that sleeps can become the last when the last but one is given back.
-    pub(super) fn of_count(count: i64, by: i64) -> Mode {
+    pub(super) fn of_count(count: i64, by: i64, sees_last: bool) -> Mode {
         match (by, count) {
             (1.., _) => Mode::Reference,
             (0, _) => Mode::Read,
+            (_, 3..) if !sees_last => Mode::Drop(Others::Several),
+            (_, 2) if !sees_last => Mode::Drop(Others::One),
+            _ if !sees_last => Mode::Drop(Others::None),
             (_, 3..) => Mode::ReleaseEarly,
             (_, 2) => Mode::ReleaseLate,
             _ => Mode::Write,
@@ -75,7 +88,7 @@ impl Mode {
         match self {
             Mode::Own(_) => 0,
             Mode::Read => 1,
-            Mode::Look | Mode::Share | Mode::Reference | Mode::ReleaseEarly | Mode::ReleaseLate => 2,
+            Mode::Look | Mode::Share | Mode::Reference | Mode::ReleaseEarly | Mode::ReleaseLate | Mode::Drop(_) => 2,
             Mode::Write => 3,
         }
     }
@@ -88,6 +101,9 @@ impl Mode {
             (Mode::Read, Mode::Read) | (Mode::Look, Mode::Look) => false,
             (Mode::Read | Mode::Look, Mode::Own(_)) | (Mode::Own(_), Mode::Read | Mode::Look) => false,
             (Mode::Read, _) | (_, Mode::Read) => true,
+            // Who looked and was not the last would have been, had it come after this one.
+            (Mode::ReleaseEarly | Mode::ReleaseLate, Mode::Drop(Others::None))
+            | (Mode::Drop(Others::None), Mode::ReleaseEarly | Mode::ReleaseLate) => true,
             _ => false,
         }
     }
@@ -113,13 +129,17 @@ impl Footprint {
                 .any(|a| other.accesses.iter().any(|b| a.object == b.object && a.mode.conflicts(b.mode)))
     }
 
-    /// Whether a step that sleeps is another one after a step with this footprint: a reference that is given back may now be the last one.
+    /// Whether a step that sleeps is another one after a step with this footprint: a reference that is given back may now be the last one, or the one that
+    /// was given back would have been. (How many others there were was noted when it fell asleep, and may have changed.)
     pub(super) fn is_woken_by(&self, taken: &Footprint) -> bool {
-        let becomes_last = |access: &Access| {
-            matches!(access.mode, Mode::ReleaseEarly | Mode::ReleaseLate)
-                && taken.mode(access.object) == Some(Mode::ReleaseLate)
+        let decides_the_last = |access: &Access| {
+            matches!(
+                (access.mode, taken.mode(access.object)),
+                (Mode::ReleaseEarly | Mode::ReleaseLate, Some(Mode::ReleaseLate | Mode::Drop(Others::One)))
+                    | (Mode::Drop(_), Some(Mode::ReleaseLate))
+            )
         };
-        self.conflicts(taken) || self.accesses.iter().any(becomes_last)
+        self.conflicts(taken) || self.accesses.iter().any(decides_the_last)
     }
 
     /// A store of the step's own thread, with this footprint, has reached memory before the step.

@@ -153,8 +153,8 @@ impl<S: Subject> Observer<'_, '_, S> {
                 let mode = if writes { Mode::Write } else { Mode::Read };
                 touch(&mut self.taken.footprint, self.objects, loc, mode);
             }
-            Operation::Count { loc, by, .. } => {
-                let mode = Mode::of_count(self.state.shared.read(loc), by);
+            Operation::Count { loc, by, sees_last, .. } => {
+                let mode = Mode::of_count(self.state.shared.read(loc), by, sees_last);
                 self.taken.footprint.add(self.objects.cell(loc), mode);
             }
             Operation::Cas { loc, expected, .. } => {

@@ -86,9 +86,11 @@ impl<'j> Versions<'j> {
         }
         let mut result = performed.history_entry();
         match performed.operation {
-            Some(Operation::Count { by, .. }) => result = seen_of_count(by, result),
-            // Who waits for a thread is given what it has come to.
-            Some(Operation::Join { thread: of }) if performed.failure.is_none() => result = self.history(of),
+            Some(Operation::Count { by, sees_last, .. }) => result = seen_of_count(by, sees_last, result),
+            // Who waits for a thread may be given what it has come to.
+            Some(Operation::Join { thread: of }) if object.is_some() && performed.failure.is_none() => {
+                result = self.history(of);
+            }
             _ => {}
         }
         let this = &mut self.threads[thread];
@@ -118,11 +120,11 @@ impl Versions<'_> {
 }
 
 /// What who changes a count of references sees of it: nothing, or whether it gives back the last. Who changes nothing sees the count.
-pub(crate) fn seen_of_count(by: i64, count: i64) -> i64 {
+pub(crate) fn seen_of_count(by: i64, sees_last: bool, count: i64) -> i64 {
     match by {
         0 => count,
         1.. => 0,
-        _ => i64::from(count == 1),
+        _ => i64::from(sees_last && count == 1),
     }
 }
 

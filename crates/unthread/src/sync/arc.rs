@@ -8,7 +8,7 @@ use crate::runtime::{abandon_or, create_cell, in_execution, is_live, perform, wi
 use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, needs_drop};
 use std::ops::Deref;
 use std::panic::Location;
 use std::pin::Pin;
@@ -30,28 +30,28 @@ pub(super) struct Count(u32);
 
 impl Count {
     #[track_caller]
-    fn change(self, by: i64, reference: u32) -> i64 {
-        perform(Operation::Count { loc: Loc::global(self.0 as usize), by, reference })
+    fn change(self, by: i64, reference: u32, sees_last: bool) -> i64 {
+        perform(Operation::Count { loc: Loc::global(self.0 as usize), by, reference, sees_last })
     }
 
     /// The number of references.
     #[track_caller]
     pub(super) fn get(self) -> i64 {
-        self.change(0, 0)
+        self.change(0, 0, true)
     }
 
-    /// Takes a reference. Gives its number.
+    /// Takes a reference. Gives its number. It may make a difference which is the last.
     #[track_caller]
-    fn take(self) -> u32 {
+    fn take(self, sees_last: bool) -> u32 {
         let reference = new_reference();
-        self.change(1, reference);
+        self.change(1, reference, sees_last);
         reference
     }
 
-    /// Gives a reference back.
+    /// Gives a reference back. It may make a difference whether it is the last.
     #[track_caller]
-    fn give_back(self, reference: u32) {
-        abandon_or(0, || self.change(-1, reference));
+    fn give_back(self, reference: u32, sees_last: bool) {
+        abandon_or(0, || self.change(-1, reference, sees_last));
     }
 
     /// Takes a reference if there are any.
@@ -89,7 +89,7 @@ impl<T> Arc<T> {
     pub fn new_cyclic(make: impl FnOnce(&Weak<T>) -> T) -> Arc<T> {
         let count = Count(create_cell("Arc", 0));
         let value = std::sync::Arc::new_cyclic(|weak| make(&Weak::of(weak.clone(), count)));
-        let reference = count.take();
+        let reference = count.take(needs_drop::<T>());
         Arc::watched(value, count, reference)
     }
 
@@ -107,7 +107,7 @@ impl<T> Arc<T> {
     pub fn into_inner(this: Arc<T>) -> Option<T> {
         let reference = this.reference;
         let (value, count) = this.take_apart();
-        count.give_back(reference);
+        count.give_back(reference, true);
         forget_if_last(&value);
         std::sync::Arc::into_inner(value)
     }
@@ -269,7 +269,7 @@ fn forget_if_last<T: ?Sized>(value: &std::sync::Arc<T>) {
 impl<T: ?Sized> Clone for Arc<T> {
     #[track_caller]
     fn clone(&self) -> Self {
-        let reference = if is_live() { self.count.take() } else { 0 };
+        let reference = if is_live() { self.count.take(needs_drop::<T>()) } else { 0 };
         Arc { value: self.value.clone(), count: self.count, reference }
     }
 }
@@ -277,7 +277,8 @@ impl<T: ?Sized> Clone for Arc<T> {
 impl<T: ?Sized> Drop for Arc<T> {
     #[track_caller]
     fn drop(&mut self) {
-        self.count.give_back(self.reference);
+        // Nobody can tell when something goes that has no destructor.
+        self.count.give_back(self.reference, needs_drop::<T>());
         // SAFETY: this is the end of `self`.
         let value = unsafe { ManuallyDrop::take(&mut self.value) };
         forget_if_last(&value);

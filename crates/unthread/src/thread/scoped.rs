@@ -1,10 +1,8 @@
 //! Threads that may borrow.
 
 use super::{JoinHandle, Result, Thread, spawn_named};
-use crate::runtime::perform;
 use std::cell::RefCell;
 use std::marker::PhantomData;
-use unthread_checker::execution::{Operation, ThreadKey};
 
 /// Runs a closure that can spawn threads which borrow; waits for all of them.
 #[track_caller]
@@ -16,14 +14,15 @@ where
     let result = f(&scope);
     let threads = scope.threads.take();
     for thread in threads {
-        perform(Operation::Join { thread });
+        // What it borrows, it may have changed.
+        thread.wait_for_end(usize::MAX);
     }
     result
 }
 
 /// Spawns threads that may borrow.
 pub struct Scope<'scope, 'env: 'scope> {
-    threads: RefCell<Vec<ThreadKey>>,
+    threads: RefCell<Vec<Thread>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -40,7 +39,7 @@ impl<'scope> Scope<'scope, '_> {
         T: Send + 'scope,
     {
         let handle = spawn_named(None, Box::new(f));
-        self.threads.borrow_mut().push(handle.thread.key);
+        self.threads.borrow_mut().push(handle.thread.clone());
         ScopedJoinHandle { handle, scope: PhantomData }
     }
 }

@@ -27,6 +27,11 @@ fn generated_programs_do_the_same_as_closures_with_mcr() {
     compare_generated(Engine::Mcr);
 }
 
+#[test]
+fn generated_programs_do_the_same_as_closures_with_cumulative() {
+    compare_generated(Engine::Cumulative);
+}
+
 fn compare_generated(engine: Engine) {
     let features = Features { locks: true, control: true, ..Features::MEMORY };
     let (cases, compared) = (cases(1000), AtomicU32::new(0));

@@ -6,8 +6,8 @@
 
 mod first;
 mod generated;
+mod learning;
 mod loom_is_wrong;
-mod mcr;
 mod scripts;
 mod shapes;
 mod spinning;

@@ -9,9 +9,11 @@
 //! which sources are possible together. The book only grows, so nothing that a solver has learnt about it is ever wrong later: a list that may grow ends in a literal that stands for
 //! "something that is not listed", and every question assumes that those are false.
 
-use super::effect::{Cell, RUNNING, Test, Waiters};
+use super::effect::{Cell, RUNNING, Test};
 use super::local::{At, Local, Locals};
+use super::references::References;
 use super::sections::Sections;
+use super::waiters::Waiters;
 use super::ways::Earlier;
 use crate::execution::{MemoryModel, Operation, ThreadKey};
 use crate::program::{Instr, Loc, Program};
@@ -59,6 +61,7 @@ pub(super) struct Book<'a> {
     pub(super) late_literals: FxHashMap<Meaning, Lit>,
     /// The cells that are used as locks.
     pub(super) sections: Sections,
+    pub(super) references: References,
     pub(super) formula: Formula,
 }
 
@@ -266,6 +269,7 @@ impl<'a> Book<'a> {
             unsettled: vec![],
             late_literals: FxHashMap::default(),
             sections: Sections::default(),
+            references: References::default(),
             formula: Formula { keeps_told: is_read, ..Formula::default() },
         };
         for (key, local) in initial {

@@ -6,6 +6,7 @@
 //! An opaque object holds a version (`trace/versions.rs`): who sees its contents has the version for a result, and who changes them leaves a new one.
 
 use super::local::{At, Local, Locals};
+use super::waiters::Waiters;
 use crate::execution::{Failure, Operation, ThreadKey};
 use crate::program::{Access, Loc, LockMode};
 use crate::trace::{FAILED, INITIAL, Run, seen_of_count};
@@ -58,13 +59,6 @@ pub(super) enum Test {
 /// The locks that a thread holds, sorted.
 pub(super) type Held = Vec<(u32, LockMode)>;
 
-/// Sets of threads that wait for a condition variable, and whether they have been notified. Number 0 is the empty set.
-#[derive(Default)]
-pub(super) struct Waiters {
-    sets: Vec<Vec<(ThreadKey, bool)>>,
-    numbers: BTreeMap<Vec<(ThreadKey, bool)>, i64>,
-}
-
 impl Test {
     pub(super) fn holds(self, value: i64) -> bool {
         match self {
@@ -99,7 +93,7 @@ impl Cell {
 }
 
 impl Outcome {
-    fn result(result: i64) -> Outcome {
+    pub(super) fn result(result: i64) -> Outcome {
         Outcome { result: Some(result), writes: vec![], wakes: None, second: None, fails: false }
     }
 
@@ -112,7 +106,7 @@ impl Outcome {
         Outcome { fails: true, ..Outcome::result(FAILED) }
     }
 
-    fn writing(mut self, cell: Cell, value: i64) -> Outcome {
+    pub(super) fn writing(mut self, cell: Cell, value: i64) -> Outcome {
         self.writes.push((cell, value));
         self
     }
@@ -127,7 +121,7 @@ pub(super) fn decisive(at: &At, held: &Held) -> Option<Cell> {
         }
         Operation::Write { loc, access: Access::Plain, .. } if at.object.is_some() => Some(Cell::Opaque(loc)),
         Operation::Touch { loc, .. } => Some(Cell::Opaque(loc)),
-        Operation::Count { loc, .. } => Some(Cell::Memory(loc)),
+        Operation::Count { loc, .. } if !is_quiet(&at.operation) => Some(Cell::Memory(loc)),
         Operation::Lock { lock, .. } | Operation::TryLock { lock, .. } => Some(Cell::of_lock(lock, at.object)),
         // Who holds a lock alone need not look to know what giving it back leaves.
         Operation::Unlock { lock, mode: LockMode::Shared } if held.contains(&(lock, LockMode::Shared)) => {
@@ -142,6 +136,31 @@ pub(super) fn decisive(at: &At, held: &Held) -> Option<Cell> {
         Operation::Free { block } => Some(Cell::Freed(block)),
         _ => None,
     }
+}
+
+/// Whether a reference is taken or given back and nobody can tell in which order.
+pub(super) fn is_quiet(operation: &Operation) -> bool {
+    matches!(operation, Operation::Count { by, sees_last: false, .. } if *by != 0)
+}
+
+/// Whether the result of an operation says what it writes: not so of those who count, and do not see how many they are.
+pub(super) fn is_told_by_result(operation: &Operation) -> bool {
+    !shares(operation) && !matches!(operation, Operation::Count { .. })
+}
+
+/// Whether an operation is of somebody who shares a lock.
+pub(super) fn shares(operation: &Operation) -> bool {
+    match operation {
+        Operation::Lock { mode, .. } | Operation::TryLock { mode, .. } | Operation::Unlock { mode, .. } => {
+            *mode == LockMode::Shared
+        }
+        _ => false,
+    }
+}
+
+/// How many share a lock.
+pub(super) fn readers(lock: i64) -> i64 {
+    lock & ((1 << READERS) - 1)
 }
 
 /// The cell whose value decides besides.
@@ -199,6 +218,9 @@ impl Known<'_> {
         let (me, object, value) = (actor.key, actor.at.object, found.value);
         let done = || Outcome::result(0);
         match actor.at.operation {
+            Operation::Count { .. } if is_quiet(&actor.at.operation) => vec![done()],
+            // Nobody has a reference to what is gone.
+            Operation::Count { by, .. } if by != 0 && value <= 0 => vec![],
             Operation::Read { .. }
             | Operation::Rmw { .. }
             | Operation::Cas { .. }
@@ -232,7 +254,7 @@ impl Known<'_> {
             }
             Operation::Unlock { .. } | Operation::Wait { .. } => vec![Outcome::failure()],
             Operation::Reacquire { condvar, lock } => self.reacquire(actor, found, condvar, lock),
-            Operation::Notify { condvar, all } => notifications(condvar, all, value, self.waiters),
+            Operation::Notify { condvar, all } => self.waiters.notifications(condvar, all, value),
             Operation::Fork { child } => vec![Outcome::result(child.0 as i64).writing(Cell::Thread(child), RUNNING)],
             Operation::End => {
                 let came_to = self.locals.version_after(actor.local, 0);
@@ -241,8 +263,8 @@ impl Known<'_> {
             Operation::Join { .. } => match value {
                 UNBORN => vec![Outcome::failure()],
                 RUNNING => vec![],
-                ENDED => vec![done()],
-                came_to => vec![Outcome::result(came_to)],
+                came_to if object.is_some() => vec![Outcome::result(came_to)],
+                _ => vec![done()],
             },
             Operation::HasEnded { .. } => vec![Outcome::result(i64::from(value >= ENDED))],
             Operation::Free { block } if value == 0 => vec![done().writing(Cell::Freed(block), 1)],
@@ -267,7 +289,7 @@ impl Known<'_> {
         let result = match actor.at.operation {
             Operation::Write { access: Access::Plain, .. } if actor.at.object.is_some() => Outcome::read(),
             Operation::Write { .. } => Outcome::result(0),
-            Operation::Count { by, .. } => Outcome::result(seen_of_count(by, memory)),
+            Operation::Count { by, sees_last, .. } => Outcome::result(seen_of_count(by, sees_last, memory)),
             Operation::Read { loc, .. } if actor.at.object.is_some_and(|object| object != loc) => {
                 Outcome::result(version(value))
             }
@@ -307,6 +329,16 @@ impl Known<'_> {
     }
 }
 
+/// The version of an opaque object, or of what a thread has come to, that whoever finds this sees.
+pub(super) fn version_seen(at: &At, cell: Cell, value: i64) -> Option<i64> {
+    match cell {
+        Cell::Opaque(_) => Some(value),
+        Cell::Guarded(_) => Some(version(value)),
+        Cell::Thread(_) if at.object.is_some() => Some(value),
+        _ => None,
+    }
+}
+
 /// What a lock holds that nobody holds, where what it protects has this version.
 fn free(version: i64) -> i64 {
     version << READERS
@@ -319,22 +351,6 @@ const READERS: u32 = 16;
 fn version(lock: i64) -> i64 {
     // Who holds it alone leaves it negative.
     (if lock < 0 { -1 - lock } else { lock }) >> READERS
-}
-
-fn notifications(condvar: u32, all: bool, value: i64, waiters: &mut Waiters) -> Vec<Outcome> {
-    let asleep: Vec<ThreadKey> = waiters.set(value).iter().filter(|w| !w.1).map(|w| w.0).collect();
-    if asleep.is_empty() {
-        return vec![Outcome::result(0)];
-    }
-    if all {
-        let woken = asleep.iter().fold(value, |set, &key| waiters.with(set, key, Some(true)));
-        return vec![Outcome::result(0).writing(Cell::Condvar(condvar), woken)];
-    }
-    let wake = |&key: &ThreadKey| {
-        let woken = waiters.with(value, key, Some(true));
-        Outcome { wakes: Some(key), ..Outcome::result(0).writing(Cell::Condvar(condvar), woken) }
-    };
-    asleep.iter().map(wake).collect()
 }
 
 /// The locks that a thread holds after an operation with this result.
@@ -396,35 +412,8 @@ pub(super) fn values_before<T>(run: &Run<T>) -> Vec<Vec<i64>> {
 
 /// What a lock holds after it was taken, if it can be.
 fn taken(value: i64, mode: LockMode) -> Option<i64> {
-    let readers = value & ((1 << READERS) - 1);
     match mode {
-        LockMode::Exclusive => (value >= 0 && readers == 0).then_some(-1 - value),
+        LockMode::Exclusive => (value >= 0 && readers(value) == 0).then_some(-1 - value),
         LockMode::Shared => (value >= 0).then_some(value + 1),
-    }
-}
-
-impl Waiters {
-    fn set(&self, number: i64) -> &[(ThreadKey, bool)] {
-        if number == 0 { &[] } else { &self.sets[number as usize - 1] }
-    }
-
-    fn is_notified(&self, number: i64, me: ThreadKey) -> bool {
-        self.set(number).contains(&(me, true))
-    }
-
-    /// The set in which a thread waits, notified or not, or does not wait.
-    fn with(&mut self, number: i64, key: ThreadKey, waits: Option<bool>) -> i64 {
-        let mut set: Vec<_> = self.set(number).iter().copied().filter(|waiter| waiter.0 != key).collect();
-        set.extend(waits.map(|notified| (key, notified)));
-        set.sort_unstable();
-        if set.is_empty() {
-            return 0;
-        }
-        let next = self.sets.len() as i64 + 1;
-        let number = *self.numbers.entry(set.clone()).or_insert(next);
-        if number == next {
-            self.sets.push(set);
-        }
-        number
     }
 }

@@ -1,9 +1,7 @@
 //! How the book grows: from runs, and from asking threads where a value would lead them.
 
-use super::book::{
-    Access, AccessId, Book, Edge, EdgeId, EdgeKey, Entry, List, Meaning, NodeId, Wanted, Write, WriteId,
-};
-use super::effect::{self, Actor, Cell, Found, Known, Outcome, RUNNING, Test};
+use super::book::{Access, AccessId, Book, Edge, EdgeId, EdgeKey, Entry, Meaning, NodeId, Wanted, Write, WriteId};
+use super::effect::{self, Cell, Outcome, RUNNING, Test};
 use super::local::At;
 use crate::execution::{Operation, ThreadKey};
 use crate::program::Loc;
@@ -17,7 +15,15 @@ impl Book<'_> {
         let n_unknown = (self.unknown.len(), self.edges.len());
         let values = effect::values_before(run);
         let mut roots: FxHashMap<ThreadKey, NodeId> = FxHashMap::default();
+        self.references.begin();
+        // Threads come one after the other here, and may see what one that comes later has left.
+        let events = run.threads.iter().flat_map(|thread| &thread.events);
+        self.left
+            .extend(events.filter_map(|event| Some((event.version?, event.written.map_or(0, |written| written.1)))));
         roots.extend(self.threads[..self.n_initial].iter().map(|thread| (thread.key, thread.roots[0])));
+        if self.locals.are_histories() {
+            self.meet(run);
+        }
         for (thread, values) in run.threads.iter().zip(values) {
             let mut node = roots[&thread.key];
             for (event, value) in thread.events.iter().zip(values) {
@@ -25,6 +31,7 @@ impl Book<'_> {
                 self.enter(node);
                 let place = &mut self.nodes[node as usize];
                 place.hint = place.hint.min(event.at);
+                self.references.note(node, &event.operation);
                 self.see(node, event.result, value);
                 if event.result == FAILED || event.operation == Operation::End {
                     break;
@@ -39,8 +46,31 @@ impl Book<'_> {
             }
             self.enter(node);
         }
+        self.references.end();
         self.settle();
         n_unknown != (self.unknown.len(), self.edges.len())
+    }
+
+    /// Gives everything that a run came to its node, in the order in which it happened: whoever sees something comes after whoever has left it.
+    fn meet<T>(&mut self, run: &Run<T>) {
+        let events = run.threads.iter().enumerate().flat_map(|(thread, of)| of.events.iter().map(move |e| (thread, e)));
+        let mut events: Vec<_> = events.collect();
+        events.sort_unstable_by_key(|event| event.1.at);
+        let mut nodes: FxHashMap<ThreadKey, NodeId> = FxHashMap::default();
+        nodes.extend(self.threads[..self.n_initial].iter().map(|thread| (thread.key, thread.roots[0])));
+        for (thread, event) in events {
+            let key = run.threads[thread].key;
+            let node = nodes[&key];
+            self.locals.note(node, At::of(event));
+            if let Operation::Fork { child } = event.operation {
+                nodes.insert(child, self.root(node, child));
+            }
+            if event.result != FAILED && event.operation != Operation::End {
+                let local = self.locals.after(node, &event.operation, event.result);
+                let next = self.node(self.nodes[node as usize].thread, local);
+                nodes.insert(key, next);
+            }
+        }
     }
 
     /// Threads have made cells with these first values. Says whether that is what they always hold at first.
@@ -91,7 +121,7 @@ impl Book<'_> {
         }
     }
 
-    fn cell_of(&self, access: AccessId) -> usize {
+    pub(super) fn cell_of(&self, access: AccessId) -> usize {
         self.accesses[access as usize].cell as usize
     }
 
@@ -222,124 +252,8 @@ impl Book<'_> {
         }
     }
 
-    fn add_ways_on(&mut self, node: NodeId) {
-        let at = &self.entry(node).at;
-        // A place that does not exist: the thread fails, whatever there is elsewhere.
-        if at.operation.loc().and_then(Loc::as_global).is_some_and(|index| index >= self.n_globals) {
-            self.edge(node, Outcome::failure(), 0, true);
-            return;
-        }
-        if let Some(value) = self.locals.own_value(node, &at.operation) {
-            let unchanged = self.is_unchanged(node, value);
-            for outcome in self.outcomes(node, Found { value, memory: value, second: 0 }) {
-                self.edge(node, Outcome { result: Some(value), ..outcome }, value, unchanged);
-            }
-            return;
-        }
-        let second = effect::second(at);
-        match effect::decisive(at, self.locals.held(node)) {
-            Some(cell) => {
-                let access = self.access(Some(node), cell, true);
-                self.entry_mut(node).decisive = Some(access);
-                if let Some(second) = second {
-                    let second = self.access(Some(node), second, false);
-                    self.entry_mut(node).second = Some(second);
-                }
-                for value in self.values(access) {
-                    self.classify(access, value);
-                }
-            }
-            None => {
-                for outcome in self.outcomes(node, Found { value: 0, memory: 0, second: 0 }) {
-                    self.edge(node, outcome, 0, true);
-                }
-            }
-        }
-    }
-
-    /// The values that an access can find, as far as they are known.
-    pub(super) fn values(&self, access: AccessId) -> Vec<i64> {
-        self.cells[self.cell_of(access)].values.iter().map(|value| value.0).collect()
-    }
-
-    pub(super) fn outcomes(&mut self, node: NodeId, found: Found) -> Vec<Outcome> {
-        let place = &self.nodes[node as usize];
-        let at = &place.entry.as_ref().expect("the node is in the book").at;
-        let actor = Actor { key: self.threads[place.thread as usize].key, local: node, at };
-        let mut known = Known { locals: &mut *self.locals, waiters: &mut self.waiters, left: &mut self.left };
-        known.outcomes(&actor, found)
-    }
-
-    /// All ways to go on from a node whose decisive access finds this.
-    pub(super) fn ways_of(&mut self, node: NodeId, access: AccessId, value: i64) -> Vec<Outcome> {
-        let memory = self.in_memory(self.accesses[access as usize].cell, value);
-        let seconds = self.entry(node).second.map_or(vec![0], |second| self.values(second));
-        let found = seconds.into_iter().map(|second| Found { value, memory, second });
-        found.collect::<Vec<_>>().into_iter().flat_map(|found| self.outcomes(node, found)).collect()
-    }
-
-    /// Finds out where a value leads the thread that reads it.
-    fn classify(&mut self, access: AccessId, value: i64) {
-        if !self.accesses[access as usize].decides || self.accesses[access as usize].edges.contains_key(&value) {
-            return;
-        }
-        self.accesses[access as usize].edges.insert(value, vec![]);
-        self.find_ways(access, value);
-    }
-
-    /// Enters all ways to go on that there are for a value.
-    fn find_ways(&mut self, access: AccessId, value: i64) {
-        let node = self.accesses[access as usize].node.expect("operations decide");
-        let memory = self.in_memory(self.accesses[access as usize].cell, value);
-        let unchanged = self.is_unchanged(node, memory);
-        for outcome in self.ways_of(node, access, value) {
-            let second = self.entry(node).second.zip(outcome.second);
-            let edge = self.edge(node, outcome, value, unchanged);
-            if self.accesses[access as usize].edges[&value].contains(&edge) {
-                continue;
-            }
-            self.accesses[access as usize].edges.entry(value).or_default().push(edge);
-            match self.edges[edge as usize].list {
-                Some(list) => {
-                    let List { values, .. } = &mut self.lists[list as usize];
-                    if let Wanted::These(values) = values {
-                        values.push(value);
-                    }
-                    self.sections.up_to_date = false;
-                }
-                None => {
-                    let lit = self.edges[edge as usize].lit;
-                    self.edges[edge as usize].list = Some(self.list(access, Wanted::These(vec![value]), lit));
-                    if let Some((access, value)) = second {
-                        self.list(access, Wanted::These(vec![value]), lit);
-                    }
-                }
-            }
-        }
-    }
-
-    /// A cell has a value that it had not before: there may be more ways to go on from where it decides, or decides besides.
-    fn reconsider(&mut self, access: AccessId, value: i64) {
-        self.classify(access, value);
-        let node = self.accesses[access as usize].node.and_then(|node| self.nodes[node as usize].entry.as_ref());
-        let Some(entry) = node.filter(|entry| entry.second == Some(access)) else { return };
-        let Some(decisive) = entry.decisive else { return };
-        for value in self.values(decisive) {
-            if self.accesses[decisive as usize].edges.contains_key(&value) {
-                self.find_ways(decisive, value);
-            }
-        }
-    }
-
-    /// Whether a thread that waits for a change finds none in the cell that its operation reads.
-    fn is_unchanged(&self, node: NodeId, value: i64) -> bool {
-        let own = self.operation(node).loc();
-        let awaited = self.entry(node).at.awaiting.iter().find(|cell| Some(cell.0) == own);
-        awaited.is_none_or(|cell| cell.1 == value)
-    }
-
     /// The edge of an outcome.
-    fn edge(&mut self, node: NodeId, outcome: Outcome, value: i64, unchanged: bool) -> EdgeId {
+    pub(super) fn edge(&mut self, node: NodeId, outcome: Outcome, value: i64, unchanged: bool) -> EdgeId {
         let operation = self.operation(node).clone();
         let goes_on = !outcome.fails && operation != Operation::End;
         let target = goes_on.then(|| self.after(node, outcome.result.unwrap_or(value)));
@@ -418,8 +332,16 @@ impl Book<'_> {
                 || cell.values.iter().any(|value| value.0 == write.value)
         };
         let needs_no_value = self.entry(edge.node).decisive.is_none();
+        // Threads that share a lock may all do so at once.
+        let are_few =
+            |write: &WriteId| effect::readers(self.writes[*write as usize].value) <= self.threads.len() as i64;
+        let is_said = self.locals.are_histories()
+            && match effect::is_told_by_result(self.operation(edge.node)) {
+                true => true,
+                false => effect::shares(self.operation(edge.node)) && edge.writes.iter().all(are_few),
+            };
         nexts.into_iter().all(|node| self.nodes[node as usize].entry.is_some())
-            && (edge.taken || needs_no_value || edge.writes.iter().all(is_old))
+            && (edge.taken || needs_no_value || is_said || edge.writes.iter().all(is_old))
     }
 
     fn make_known(&mut self, edge: EdgeId) {

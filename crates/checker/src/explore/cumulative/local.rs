@@ -1,7 +1,7 @@
 //! Local states of threads: what a thread's future depends on, apart from what it is given. Each has a number, which is that of its node in the book.
 //!
 //! Threads of a program can be asked what they would do, and states that are met again are the same one ([`ByState`]). Of code that is run rather than interpreted nothing is known but what runs
-//! have shown: its states are histories ([`ByHistory`]), so the graph of a thread is a tree.
+//! have shown: its states are histories (`history.rs`), so the graph of a thread is a tree.
 
 use super::effect::{Held, held_after};
 use super::own::{Own, Owners};
@@ -45,6 +45,9 @@ pub(super) trait Locals {
     /// Where a thread is. Requires that a run has come here.
     fn at(&self, local: Local) -> At;
 
+    /// Whether a thread here can see what was left in an opaque object by whoever has come to this history. "No" is certain.
+    fn may_see(&self, local: Local, version: History) -> bool;
+
     /// The locks that a thread holds here.
     fn held(&self, local: Local) -> &Held;
 
@@ -54,7 +57,10 @@ pub(super) trait Locals {
     /// What is in some registers.
     fn registers(&self, local: Local, of: &[Reg]) -> Vec<i64>;
 
-    /// The numbers of histories, if states are histories.
+    /// Whether states are histories.
+    fn are_histories(&self) -> bool;
+
+    /// The numbers of histories, if states are.
     fn histories(&mut self) -> Option<&mut Histories>;
 }
 
@@ -146,6 +152,10 @@ impl Locals for ByState<'_> {
         }
     }
 
+    fn may_see(&self, _: Local, _: History) -> bool {
+        true
+    }
+
     fn held(&self, local: Local) -> &Held {
         &self.state(local).held
     }
@@ -161,94 +171,11 @@ impl Locals for ByState<'_> {
         of.iter().map(|&reg| self.subject.register(&self.state(local).thread, reg)).collect()
     }
 
-    fn histories(&mut self) -> Option<&mut Histories> {
-        None
-    }
-}
-
-/// Threads of which only their runs are known.
-#[derive(Default)]
-pub(super) struct ByHistory {
-    n_initial: usize,
-    histories: Histories,
-    numbers: FxHashMap<History, Local>,
-    states: Vec<Seen>,
-}
-
-/// A history, and what is known of the thread after it.
-struct Seen {
-    history: History,
-    held: Held,
-    at: Option<At>,
-}
-
-impl ByHistory {
-    pub(super) fn new(n_initial: usize) -> ByHistory {
-        ByHistory { n_initial, ..ByHistory::default() }
-    }
-
-    fn number(&mut self, history: History, held: Held) -> Local {
-        let next = self.states.len() as Local;
-        let number = *self.numbers.entry(history).or_insert(next);
-        if number == next {
-            self.states.push(Seen { history, held, at: None });
-        }
-        number
-    }
-
-    fn history(&self, local: Local) -> History {
-        self.states[local as usize].history
-    }
-}
-
-impl Locals for ByHistory {
-    fn initial(&mut self) -> Vec<(ThreadKey, Local)> {
-        let n_initial = self.n_initial;
-        let start = |key: ThreadKey| {
-            let history = self.histories.empty(None, key);
-            (key, self.number(history, vec![]))
-        };
-        (0..n_initial).map(ThreadKey::initial).map(start).collect()
-    }
-
-    fn child(&mut self, local: Local, child: ThreadKey) -> Local {
-        let history = self.histories.empty(Some(self.history(local)), child);
-        self.number(history, vec![])
-    }
-
-    fn after(&mut self, local: Local, operation: &Operation, result: i64) -> Local {
-        let history = self.version_after(local, result);
-        let held = held_after(operation, result, self.held(local));
-        self.number(history, held)
-    }
-
-    fn version_after(&mut self, local: Local, result: i64) -> i64 {
-        self.histories.longer(self.history(local), result)
-    }
-
-    fn note(&mut self, local: Local, at: At) {
-        self.states[local as usize].at.get_or_insert(at);
-    }
-
-    fn at(&self, local: Local) -> At {
-        // A thread that is at nothing has given up.
-        let given_up = At { operation: Operation::Stop, object: None, awaiting: vec![], place: 0 };
-        self.states[local as usize].at.clone().unwrap_or(given_up)
-    }
-
-    fn held(&self, local: Local) -> &Held {
-        &self.states[local as usize].held
-    }
-
-    fn own_value(&self, _: Local, _: &Operation) -> Option<i64> {
-        None
-    }
-
-    fn registers(&self, _: Local, of: &[Reg]) -> Vec<i64> {
-        vec![0; of.len()]
+    fn are_histories(&self) -> bool {
+        false
     }
 
     fn histories(&mut self) -> Option<&mut Histories> {
-        Some(&mut self.histories)
+        None
     }
 }

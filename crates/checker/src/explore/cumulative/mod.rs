@@ -10,9 +10,11 @@
 //! questions about the finished book (`over.rs`, `races.rs`), and so are the enumeration of all combinations of histories (`states.rs`) and robustness (`robust.rs`).
 
 mod book;
+mod choices;
 mod compare;
 mod effect;
 mod goals;
+mod history;
 mod learn;
 mod local;
 mod ordering;
@@ -20,6 +22,7 @@ mod over;
 mod own;
 mod prediction;
 mod races;
+mod references;
 mod robust;
 mod sections;
 mod smtlib;
@@ -27,6 +30,7 @@ mod solve;
 mod sources;
 mod states;
 mod together;
+mod waiters;
 mod ways;
 
 use super::histories::Combination;
@@ -41,7 +45,8 @@ use crate::trace::Run;
 use book::Book;
 pub use compare::{Comparison, Difference, compare};
 use goals::Goals;
-use local::{ByHistory, ByState, Locals};
+use history::ByHistory;
+use local::{ByState, Locals};
 use over::Ends;
 pub use robust::robust;
 use solve::{Core, Solution};
@@ -238,11 +243,15 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
 
     /// Why what is seen of executions may not be all that there is to them.
     fn unfit(&mut self, run: &Run<S::Thread>) -> Option<String> {
-        if self.book.locals.histories().is_none() {
+        if !self.book.locals.are_histories() {
             return None;
         }
         if !self.book.note_created(&run.created) {
             return Some("what a cell holds at first depends on the schedule".to_string());
+        }
+        let operations = run.threads.iter().flat_map(|thread| thread.events.iter().chain(&thread.pending));
+        if !self.book.references.tell_apart(operations.map(|event| &event.operation)) {
+            return Some("some ask how many references there are, and others do not".to_string());
         }
         if self.subject.has_uncounted() || self.subject.has_final_states() {
             return Some("it matters in the end what all threads together have done".to_string());

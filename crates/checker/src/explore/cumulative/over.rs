@@ -63,7 +63,7 @@ impl Book<'_> {
         let mut reasons = vec![];
         if let Some(access) = self.entry(node).decisive {
             for value in self.values(access) {
-                if self.ways_of(node, access, value).is_empty() {
+                if self.may_find(node, access, value) && self.ways_of(node, access, value).is_empty() {
                     let cell = self.cells[self.accesses[access as usize].cell as usize].cell;
                     reasons.push(self.finally(cell, Test::Is(value), ends));
                 }
@@ -118,7 +118,7 @@ impl Book<'_> {
     }
 
     /// A literal that says what a cell holds when all is over.
-    fn finally(&mut self, cell: Cell, test: Test, ends: &mut Ends) -> Lit {
+    pub(super) fn finally(&mut self, cell: Cell, test: Test, ends: &mut Ends) -> Lit {
         let key = match test {
             Test::Is(value) => (cell, true, value),
             Test::IsNot(value) => (cell, false, value),
@@ -135,7 +135,7 @@ impl Book<'_> {
     }
 
     /// Makes a literal imply that no thread fails and none gives up.
-    fn all_is_well(&mut self, lit: Lit) {
+    pub(super) fn all_is_well(&mut self, lit: Lit) {
         for edge in 0..self.edges.len() {
             let edge = &self.edges[edge];
             if edge.known && edge.key.fails {
@@ -143,6 +143,16 @@ impl Book<'_> {
             }
         }
         self.nobody_stops(lit);
+    }
+
+    /// Makes a literal imply that every thread comes to its end.
+    pub(super) fn all_end(&mut self, lit: Lit) {
+        self.all_is_well(lit);
+        for node in self.entered() {
+            let ways = self.ways_on(node);
+            let reached = self.entry(node).reached;
+            self.formula.clause([&[!lit, !reached], ways.as_slice()].concat());
+        }
     }
 
     /// Makes a literal imply that no assumption is broken.
@@ -197,36 +207,8 @@ impl<S: Describe> Search<'_, '_, S> {
         Ok(())
     }
 
-    /// Executions after which there are references to something, of those that are counted.
-    pub(super) fn ask_for_leaks(&mut self, ends: &mut Ends) -> Verdict {
-        let counts = self.book.entered().into_iter().filter_map(|node| match *self.book.operation(node) {
-            Operation::Count { loc, .. } => Some(loc),
-            _ => None,
-        });
-        for loc in counts.collect::<BTreeSet<_>>() {
-            let left = self.book.finally(Cell::Memory(loc), Test::IsNot(0), ends);
-            let goal = self.book.formula.var(Meaning::Other);
-            self.book.formula.clause([!goal, left]);
-            self.book.all_is_well(goal);
-            for node in self.book.entered() {
-                let ways = self.book.ways_on(node);
-                let reached = self.book.entry(node).reached;
-                self.book.formula.clause([&[!goal, !reached], ways.as_slice()].concat());
-            }
-            if let Some(solution) = self.ask(Goal::Finish, &[goal])? {
-                self.run_to_end(&solution)?;
-                self.one_violation_is_enough()?;
-                if !self.judge.has_violation() {
-                    let why = "a count of references is not what is left of them";
-                    return Err(StopReason::Unsupported(why.to_string()));
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Runs a solution in which all is over, and judges how it ends.
-    fn run_to_end(&mut self, solution: &Solution) -> Result<Option<FinalState>, StopReason> {
+    pub(super) fn run_to_end(&mut self, solution: &Solution) -> Result<Option<FinalState>, StopReason> {
         let prediction = self.book.whole_prediction(solution);
         let mut runner = self.runner();
         runner.follow(&prediction).map_err(StopReason::Failed)?;
@@ -245,12 +227,7 @@ impl<S: Describe> Search<'_, '_, S> {
         }
         let goal = self.book.formula.var(Meaning::Other);
         self.book.formula.clause([!goal, ends.over]);
-        self.book.all_is_well(goal);
-        for node in self.book.entered() {
-            let ways = self.book.ways_on(node);
-            let reached = self.book.entry(node).reached;
-            self.book.formula.clause([&[!goal, !reached], ways.as_slice()].concat());
-        }
+        self.book.all_end(goal);
         let values: Vec<_> = cells.iter().map(|&loc| self.final_values(loc, goal, ends.over)).collect();
         let ends_with = if registers { self.final_registers() } else { BTreeMap::new() };
         while let Some(solution) = self.ask(Goal::Finish, &[goal])? {

@@ -1,4 +1,4 @@
-//! Engine `mcr` on closures: what only the code under test sees (data behind locks, messages, plain cells) is seen in every way that it can be, and nothing
+//! Engines `mcr` and `cumulative` on closures: what only the code under test sees (data behind locks, messages, plain cells) is seen in every way that it can be, and nothing
 //! that cannot be predicted is taken for verified.
 
 use std::collections::BTreeSet;
@@ -30,20 +30,23 @@ fn outcomes(
     (report, seen)
 }
 
-/// `mcr` sees what `dpor` sees, and does not leave it to `dpor`. Gives the numbers of executions of both under TSO.
+/// `mcr` and `cumulative` see what `dpor` sees, and do not leave it to `dpor`. Gives the numbers of executions of `mcr` and `dpor` under TSO.
 #[track_caller]
 fn alike(f: impl Fn() -> Vec<usize> + Send + Sync + Clone + 'static) -> [u64; 2] {
     let mut executions = [0; 2];
     for memory in MemoryModel::ALL {
         let (by_dpor, expected) = outcomes(Engine::Dpor, memory, f.clone());
-        let (by_mcr, seen) = outcomes(Engine::Mcr, memory, f.clone());
-        assert_eq!(by_mcr.engine, Engine::Mcr, "{memory}");
-        assert_eq!(by_mcr.verdict(), by_dpor.verdict(), "{memory}: {by_mcr:?} {by_dpor:?}");
-        let kinds = |report: &Report| report.violations.iter().map(|found| found.kind).collect::<Vec<_>>();
-        assert_eq!(kinds(&by_mcr), kinds(&by_dpor), "{memory}");
-        if by_dpor.verdict() == Verdict::Verified {
-            assert_eq!(seen, expected, "{memory}");
-        }
+        let [by_mcr, _] = [Engine::Mcr, Engine::Cumulative].map(|engine| {
+            let (report, seen) = outcomes(engine, memory, f.clone());
+            assert_eq!(report.engine, engine, "{memory}");
+            assert_eq!(report.verdict(), by_dpor.verdict(), "{memory}: {report:?} {by_dpor:?}");
+            let kinds = |report: &Report| report.violations.iter().map(|found| found.kind).collect::<Vec<_>>();
+            assert_eq!(kinds(&report), kinds(&by_dpor), "{memory}");
+            if by_dpor.verdict() == Verdict::Verified {
+                assert_eq!(seen, expected, "{memory} with {engine}");
+            }
+            report
+        });
         if memory == MemoryModel::Tso {
             executions = [by_mcr.statistics.executions, by_dpor.statistics.executions];
         }
@@ -206,7 +209,7 @@ fn a_message_that_does_not_come_is_given_up() {
 #[test]
 fn references_that_are_given_back_are_counted() {
     alike(|| {
-        let shared = Arc::new(AtomicUsize::new(0));
+        let shared = Arc::new(Box::new(0));
         let threads: Vec<_> = (0..2)
             .map(|_| {
                 let shared = shared.clone();
@@ -239,10 +242,10 @@ fn references_are_given_back_in_any_order() {
 #[test]
 fn references_are_counted_and_upgraded() {
     alike(|| {
-        let shared = Arc::new(7);
+        let shared = Arc::new(Box::new(7));
         let weak = Arc::downgrade(&shared);
         let other = shared.clone();
-        let upgrades = thread::spawn(move || weak.upgrade().map_or(0, |shared| *shared + Arc::strong_count(&shared)));
+        let upgrades = thread::spawn(move || weak.upgrade().map_or(0, |shared| **shared + Arc::strong_count(&shared)));
         let drops = thread::spawn(move || drop(other));
         let count = Arc::strong_count(&shared);
         drop(shared);
@@ -476,4 +479,52 @@ fn an_assertion_that_fails_is_replayed() {
         assert_eq!(2, number.load(Relaxed));
     });
     assert!(failure.unwrap_err().contains("UNTHREAD_REPLAY="));
+}
+
+#[test]
+fn choices_that_do_not_meet_add_up_with_cumulative() {
+    const READERS: usize = 6;
+    let read = || {
+        let number = Arc::new(AtomicUsize::new(0));
+        let spawn = |_| {
+            let number = number.clone();
+            thread::spawn(move || drop(number.load(SeqCst)))
+        };
+        let readers: Vec<_> = (0..READERS).map(spawn).collect();
+        number.store(1, SeqCst);
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+    };
+    let executions = [Engine::Mcr, Engine::Cumulative].map(|engine| {
+        let report = Builder::new().engine(engine).report(read);
+        assert_eq!((report.engine, report.verdict()), (engine, Verdict::Verified));
+        report.statistics.executions
+    });
+    assert_eq!(executions[0], 1 << READERS);
+    assert!(executions[1] <= 2 * READERS as u64, "{executions:?}");
+}
+
+#[test]
+fn what_a_thread_returns_is_seen_by_who_waits_for_it() {
+    alike(|| {
+        let number = StdArc::new(AtomicUsize::new(0));
+        let other = number.clone();
+        let reader = thread::spawn(move || other.load(SeqCst));
+        number.store(1, SeqCst);
+        vec![reader.join().unwrap()]
+    });
+}
+
+#[test]
+fn what_a_thread_is_given_is_seen_by_those_who_see_what_it_does() {
+    alike(|| {
+        let (number, list) = (StdArc::new(AtomicUsize::new(0)), StdArc::new(Mutex::new(0)));
+        let other = number.clone();
+        let writer = thread::spawn(move || other.store(1, SeqCst));
+        let (given, copy) = (number.load(SeqCst), list.clone());
+        let pusher = thread::spawn(move || *copy.lock().unwrap() = 10 + given);
+        let seen = *list.lock().unwrap();
+        writer.join().unwrap();
+        pusher.join().unwrap();
+        vec![seen]
+    });
 }
