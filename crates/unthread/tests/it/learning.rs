@@ -488,7 +488,7 @@ fn choices_that_do_not_meet_add_up_with_cumulative() {
         let number = Arc::new(AtomicUsize::new(0));
         let spawn = |_| {
             let number = number.clone();
-            thread::spawn(move || drop(number.load(SeqCst)))
+            thread::spawn(move || _ = number.load(SeqCst))
         };
         let readers: Vec<_> = (0..READERS).map(spawn).collect();
         number.store(1, SeqCst);
