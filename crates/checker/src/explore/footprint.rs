@@ -88,6 +88,7 @@ impl Mode {
             (Mode::Read, Mode::Read) | (Mode::Look, Mode::Look) => false,
             (Mode::Read | Mode::Look, Mode::Own(_)) | (Mode::Own(_), Mode::Read | Mode::Look) => false,
             (Mode::Read, _) | (_, Mode::Read) => true,
+            (Mode::Look, Mode::Share) | (Mode::Share, Mode::Look) => true,
             _ => false,
         }
     }

@@ -93,6 +93,10 @@ pub(crate) struct ThreadContext {
     pub(crate) wakeups_left: Cell<u32>,
     pub(crate) failures_left: Cell<u32>,
     pub(crate) timeouts_left: Cell<u32>,
+    /// It unwinds because its execution is abandoned.
+    pub(crate) unwinds: Cell<bool>,
+    /// It panicked in a destructor while it did, and was left there.
+    pub(crate) is_stuck: Cell<bool>,
     pub(crate) ended: Cell<bool>,
 }
 
@@ -143,6 +147,8 @@ impl Execution {
             wakeups_left: Cell::new(self.settings.wakeups),
             failures_left: Cell::new(self.settings.failures),
             timeouts_left: Cell::new(self.settings.timeouts),
+            unwinds: Cell::new(false),
+            is_stuck: Cell::new(false),
             ended: Cell::new(false),
         });
         // SAFETY: contexts are boxed and live as long as the execution, which unwinds or leaks every fiber before it goes.
@@ -234,6 +240,9 @@ impl Execution {
             if fiber.has_begun() && !fiber.resume(0) {
                 fiber.leak();
             }
+            if thread.is_stuck.get() {
+                panics::leave_hook();
+            }
         }
         // Nobody is interested in what goes wrong now.
         let _ = self.drop_lazies();
@@ -250,6 +259,7 @@ impl ThreadContext {
             body();
             self.drop_locals();
         }));
+        self.unwinds.set(false);
         if outcome.is_err() {
             let _ = catch_unwind(AssertUnwindSafe(|| self.drop_locals()));
         }

@@ -8,6 +8,7 @@ mod first;
 mod generated;
 mod loom_is_wrong;
 mod mcr;
+mod polling;
 mod scripts;
 mod shapes;
 mod spinning;
