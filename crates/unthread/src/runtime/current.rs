@@ -1,7 +1,6 @@
 //! The running thread, and how it asks the machine for something.
 
 use super::execution::{Execution, ThreadContext};
-use super::fiber::Handover;
 use super::panics::Abandoned;
 use std::cell::Cell;
 use std::panic::{Location, resume_unwind};
@@ -208,8 +207,9 @@ fn straggle(execution: &Execution, thread: &ThreadContext, operation: &Operation
     if execution.stragglers.get() > MOST_STRAGGLERS
         && let Some(handover) = thread.handover.get().filter(|_| !thread.ended.get())
     {
-        // It waits for something in a destructor, for ever.
-        leave(handover);
+        // It waits for something in a destructor, for ever. It is left where it is.
+        // SAFETY: the handover lives at the bottom of the stack on which this runs.
+        unsafe { handover.as_ref() }.suspend(());
     }
     let Some(index) = operation.loc().and_then(Loc::as_global) else { return 1 };
     let mut mirror = execution.mirror.borrow_mut();
@@ -219,12 +219,6 @@ fn straggle(execution: &Execution, thread: &ThreadContext, operation: &Operation
     let old = mirror[index];
     mirror[index] = after(operation, old);
     old
-}
-
-/// Leaves a thread of an abandoned execution where it is.
-pub(super) fn leave(handover: NonNull<Handover>) {
-    // SAFETY: the handover lives at the bottom of the stack on which this runs.
-    unsafe { handover.as_ref() }.suspend(());
 }
 
 /// The value that an operation leaves.

@@ -39,6 +39,8 @@ pub(crate) struct Execution {
     pub(crate) counts: RefCell<FxHashMap<usize, u32>>,
     /// References that have been taken.
     pub(crate) n_references: Cell<u32>,
+    /// Locks whose holders have begun to change what they protect.
+    pub(crate) n_changing: Cell<u32>,
     /// Operations so far.
     n_operations: Cell<u32>,
     /// How often each place was come to since there have been many.
@@ -95,8 +97,6 @@ pub(crate) struct ThreadContext {
     pub(crate) timeouts_left: Cell<u32>,
     /// It unwinds because its execution is abandoned.
     pub(crate) unwinds: Cell<bool>,
-    /// It panicked in a destructor while it did, and was left there.
-    pub(crate) is_stuck: Cell<bool>,
     pub(crate) ended: Cell<bool>,
 }
 
@@ -116,6 +116,7 @@ impl Execution {
             lazies: RefCell::default(),
             counts: RefCell::default(),
             n_references: Cell::new(0),
+            n_changing: Cell::new(0),
             n_operations: Cell::new(0),
             late_places: RefCell::default(),
             must_go: RefCell::default(),
@@ -148,7 +149,6 @@ impl Execution {
             failures_left: Cell::new(self.settings.failures),
             timeouts_left: Cell::new(self.settings.timeouts),
             unwinds: Cell::new(false),
-            is_stuck: Cell::new(false),
             ended: Cell::new(false),
         });
         // SAFETY: contexts are boxed and live as long as the execution, which unwinds or leaks every fiber before it goes.
@@ -231,6 +231,9 @@ impl Execution {
         if let Some((times, site)) = self.busiest_place() {
             self.names.borrow_mut().note_busy(times, site);
         }
+        if self.n_changing.get() > 0 {
+            return self.forget();
+        }
         let n_threads = self.threads.borrow().len();
         for index in (0..n_threads).rev() {
             let thread = self.thread(index);
@@ -240,12 +243,21 @@ impl Execution {
             if fiber.has_begun() && !fiber.resume(0) {
                 fiber.leak();
             }
-            if thread.is_stuck.get() {
-                panics::leave_hook();
-            }
         }
         // Nobody is interested in what goes wrong now.
         let _ = self.drop_lazies();
+    }
+
+    /// Drops nothing of what threads and statics own. Somebody was half way through a change of what a lock protects: destructors may find that it does not
+    /// make sense, and one that panics while its thread unwinds would end the process.
+    fn forget(&self) {
+        for thread in self.threads.borrow().iter() {
+            if let Some(mut fiber) = thread.fiber.borrow_mut().take() {
+                fiber.forget();
+            }
+            std::mem::forget(thread.locals.take());
+        }
+        std::mem::forget(self.lazies.take());
     }
 }
 

@@ -1,10 +1,9 @@
 //! Panics of the code under test: noted where they happen, and shown only as part of the report.
 
-use super::current::{Request, leave, suspend, with_current};
+use super::current::{Request, suspend, with_current};
 use super::execution::ThreadContext;
 use super::names::Site;
 use std::any::Any;
-use std::panic::{catch_unwind, resume_unwind};
 use std::sync::Once;
 use unthread_checker::execution::{Failure, FailureKind, Operation};
 
@@ -24,12 +23,6 @@ pub(crate) fn install() {
         let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             let inside = with_current(|_, thread| {
-                if let Some(handover) = thread.handover.get().filter(|_| thread.unwinds.get()) {
-                    // A destructor that panics while its thread unwinds would abort the process. Here that means only that the execution was given up half
-                    // way through something.
-                    thread.is_stuck.set(true);
-                    leave(handover);
-                }
                 let site = info.location().map(|at| Site {
                     file: at.file().to_string(),
                     line: at.line(),
@@ -42,12 +35,6 @@ pub(crate) fn install() {
             }
         }));
     });
-}
-
-/// Tells the standard library that the panic is over of a thread that was left in the hook: panics would abort from now on. What ends a panic is
-/// that it is caught, and one that begins in a hook does not count.
-pub(super) fn leave_hook() {
-    let _ = catch_unwind(|| resume_unwind(Box::new(Abandoned)));
 }
 
 /// The thread has unwound because of a panic: tells the machine, which will not let it go on.

@@ -112,7 +112,7 @@ impl Condvar {
         let contents = mutex.inner().contents();
         request(Request::on(contents, Operation::Wait { condvar, lock }));
         // The machine has released the mutex; if the thread unwinds now, nobody does so again.
-        std::mem::forget(guard);
+        guard.forget();
         request(Request { waits, ..Request::on(contents, Operation::Reacquire { condvar, lock }) });
         mutex.guard()
     }

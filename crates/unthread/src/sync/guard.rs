@@ -97,6 +97,7 @@ macro_rules! exclusive_guard_traits {
 
         impl<T: ?Sized> std::ops::DerefMut for $guard<'_, T> {
             fn deref_mut(&mut self) -> &mut T {
+                self.holding.begin_change();
                 // SAFETY: this thread holds the lock alone, and the guard is borrowed exclusively.
                 unsafe { &mut *self.lock.inner.data() }
             }

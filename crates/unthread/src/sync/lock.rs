@@ -4,9 +4,10 @@
 //! same number.
 
 use crate::runtime::{
-    Name, Request, Snapshot, abandon_or, in_execution, is_panicking, perform, request, with_execution, with_thread,
+    Name, Request, Snapshot, abandon_or, in_execution, is_live, is_panicking, perform, request, with_execution,
+    with_thread,
 };
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 use unthread_checker::execution::Operation;
@@ -22,8 +23,26 @@ pub(super) struct Lock<T: ?Sized> {
 pub(super) struct Holding {
     was_panicking: bool,
     before: Snapshot,
+    /// The value may have changed.
+    changes: Cell<bool>,
     /// Guards stay in their thread.
     not_send: PhantomData<*const ()>,
+}
+
+impl Holding {
+    /// The holder gets at the value to change it.
+    pub(super) fn begin_change(&self) {
+        if !self.changes.replace(true) && is_live() {
+            with_execution(|execution| execution.n_changing.set(execution.n_changing.get() + 1));
+        }
+    }
+
+    /// The lock is about to be given back.
+    pub(super) fn end_change(&self) {
+        if self.changes.replace(false) && is_live() {
+            with_execution(|execution| execution.n_changing.set(execution.n_changing.get().saturating_sub(1)));
+        }
+    }
 }
 
 /// Numbers from here on are not those of cells, but of what locks protect.
@@ -94,7 +113,8 @@ impl<T: ?Sized> Lock<T> {
     #[track_caller]
     pub(super) fn hold(&self) -> Holding {
         let before = abandon_or(None, || Some(Snapshot::of(self.data(), size_of_val(&self.data))));
-        Holding { was_panicking: is_panicking(), before: before.unwrap_or(Snapshot::none()), not_send: PhantomData }
+        let (before, changes) = (before.unwrap_or(Snapshot::none()), Cell::new(false));
+        Holding { was_panicking: is_panicking(), before, changes, not_send: PhantomData }
     }
 
     /// That thread gives it back. If it began to panic meanwhile, the lock is poisoned.
@@ -102,6 +122,7 @@ impl<T: ?Sized> Lock<T> {
     pub(super) fn release(&self, holding: &Holding) {
         abandon_or((), || {
             holding.before.note_change();
+            holding.end_change();
             if !holding.was_panicking && is_panicking() {
                 let lock = self.number();
                 with_execution(|execution| {

@@ -51,6 +51,12 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     pub(super) fn mutex(&self) -> &'a Mutex<T> {
         self.lock
     }
+
+    /// The machine has released the mutex.
+    pub(super) fn forget(self) {
+        self.holding.end_change();
+        std::mem::forget(self);
+    }
 }
 
 lock_methods!(Mutex);
