@@ -1,9 +1,7 @@
 //! Cells whose accesses are checked for data races.
 
-use crate::runtime::{Name, Request, abandon_or, request, with_execution, with_thread};
-use rustc_hash::FxHasher;
+use crate::runtime::{Name, Request, Snapshot, abandon_or, request, with_execution, with_thread};
 use std::fmt;
-use std::hash::Hasher;
 use unthread_checker::execution::{Buffers, Operation};
 use unthread_checker::program::{Access, Loc, Ordering};
 
@@ -29,35 +27,18 @@ pub struct MutPtr<T: ?Sized> {
 struct Accessing {
     object: u32,
     writes: bool,
-    /// The data that may change, and what it was, where that matters.
-    data: Option<(*const u8, usize, u64)>,
+    /// The data, if it may change.
+    before: Option<Snapshot>,
 }
-
-/// Larger data is taken to have changed.
-const MOST_DATA: usize = 4096;
 
 impl Accessing {
     #[track_caller]
     fn begin<T: ?Sized>(cell: &UnsafeCell<T>, writes: bool) -> Accessing {
         let object = cell.name.get();
         touch(object, writes);
-        let (pointer, size) = (cell.data().cast_const().cast::<u8>(), size_of_val(&cell.data));
-        let compares = with_thread(|_, thread| {
-            thread.open_accesses.borrow_mut().push((object, writes, false));
-            thread.spin.borrow().has_begun()
-        });
-        let data = (compares && writes && size <= MOST_DATA).then(|| (pointer, size, picture(pointer, size)));
-        Accessing { object, writes, data }
-    }
-}
-
-impl Accessing {
-    /// Says that the data has changed, unless it is known that it has not.
-    fn note_change(&self) {
-        let is_same = self.data.is_some_and(|(pointer, size, before)| picture(pointer, size) == before);
-        if self.writes && !is_same {
-            with_thread(|_, thread| thread.spin.borrow_mut().changed());
-        }
+        with_thread(|_, thread| thread.open_accesses.borrow_mut().push((object, writes, false)));
+        let before = writes.then(|| Snapshot::of(cell.data(), size_of_val(&cell.data)));
+        Accessing { object, writes, before }
     }
 
     /// The access is over. Says whether its thread has done anything meanwhile; if it was handed to another one, it has.
@@ -75,22 +56,14 @@ impl Drop for Accessing {
     fn drop(&mut self) {
         // If nothing has happened since it began, it ends where it began.
         abandon_or((), || {
-            self.note_change();
+            if let Some(before) = &self.before {
+                before.note_change();
+            }
             if self.end() {
                 touch(self.object, self.writes);
             }
         });
     }
-}
-
-/// One number for data.
-fn picture(pointer: *const u8, size: usize) -> u64 {
-    let mut hasher = FxHasher::default();
-    for at in 0..size {
-        // SAFETY: the cell is borrowed, and all its bytes may be read, whatever they mean.
-        hasher.write_u8(unsafe { pointer.add(at).read_volatile() });
-    }
-    hasher.finish()
 }
 
 /// One access.

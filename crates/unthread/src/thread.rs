@@ -220,9 +220,9 @@ pub fn sleep(_: Duration) {
     runtime::spin_hint(&Here::now());
 }
 
-/// Whether the running thread unwinds.
+/// Whether the running thread unwinds: because of a panic, or because its execution is given up.
 pub fn panicking() -> bool {
-    runtime::is_panicking()
+    runtime::is_panicking() || runtime::unwinds()
 }
 
 /// Always 2: whatever the machine has, checks behave alike.

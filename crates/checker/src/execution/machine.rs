@@ -4,8 +4,8 @@
 //! thread, and nothing else, except that a fork adds a thread at the end. Explicit-state search relies on that.
 
 use super::{
-    Buffers, Failure, FailureKind, Forwarding, Operation, Rules, Shared, State, Status, Subject, ThreadId, ThreadState,
-    Waits,
+    Buffers, Failure, FailureKind, Forwarding, Operation, Poll, Rules, Shared, State, Status, Subject, ThreadId,
+    ThreadState, Waits,
 };
 use crate::program::{Loc, LockMode, Ordering};
 use crate::schedule::{Action, Step};
@@ -171,14 +171,20 @@ impl<'s, S: Subject> Machine<'s, S> {
 
     /// Whether the thread spins and nothing that it looks at has changed.
     pub fn is_awaiting(&self, state: &State<S::Thread>, thread: ThreadId) -> bool {
-        let awaiting = self.subject.awaiting(&state.threads[thread.index()].local);
+        let local = &state.threads[thread.index()].local;
+        let (awaiting, polls) = (self.subject.awaiting(local), self.subject.polls(local));
         // A cell that was freed shows nothing at all: the next read of it fails.
         let shows = |loc, value| state.shared.check(loc).is_ok() && self.view(state, thread, loc) == value;
-        !awaiting.is_empty()
+        !(awaiting.is_empty() && polls.is_empty())
             && awaiting.iter().all(|&(loc, value)| shows(loc, value))
-            && self.subject.unseen(&state.threads[thread.index()].local).iter().all(|&(loc, writes)| {
+            && self.subject.unseen(local).iter().all(|&(loc, writes)| {
                 let underway = state.threads[thread.index()].buffer.entries().iter().filter(|entry| entry.loc == loc);
                 state.shared.run_of(loc, thread) + underway.count() as u32 >= writes
+            })
+            && !polls.iter().any(|poll| match *poll {
+                Poll::Free(lock, mode) => state.shared.can_lock(lock, mode),
+                Poll::Visited(lock, times) => state.shared.visits_of(lock, thread) < times,
+                Poll::Ended(key) => has_ended(state, key),
             })
     }
 
@@ -271,6 +277,10 @@ impl<'s, S: Subject> Machine<'s, S> {
             return Ok(self.access(state, id, operation, loc));
         }
         let shared = &mut state.shared;
+        if let Some(lock) = operation.lock() {
+            let refused = matches!(*operation, Operation::TryLock { mode, .. } if !shared.can_lock(lock, mode));
+            shared.note_visit(lock, id, !refused);
+        }
         let mut result = 0;
         match *operation {
             Operation::Fence { ordering: Ordering::Release | Ordering::AcqRel } => {
@@ -308,8 +318,7 @@ impl<'s, S: Subject> Machine<'s, S> {
                 return Err(Failure::new(FailureKind::InvalidJoin, message));
             }
             Operation::HasEnded { thread } => {
-                let ended = |other: &ThreadState<S::Thread>| other.key == thread && other.status == Status::Ended;
-                result = i64::from(state.threads.iter().any(ended));
+                result = has_ended(state, thread).into();
             }
             Operation::Free { block } if !shared.free(block) => {
                 return Err(Failure::new(FailureKind::UseAfterFree, format!("{block} is freed a second time")));
@@ -372,6 +381,10 @@ impl<T> ThreadState<T> {
     fn new(key: super::ThreadKey, local: T) -> ThreadState<T> {
         ThreadState { key, local, buffer: super::Buffer::default(), status: Status::Running }
     }
+}
+
+fn has_ended<T>(state: &State<T>, thread: super::ThreadKey) -> bool {
+    state.threads.iter().any(|other| other.key == thread && other.status == Status::Ended)
 }
 
 fn require_held(held: bool) -> Result<(), Failure> {

@@ -22,4 +22,4 @@ pub use memory::{Buffers, Forwarding, MemoryModel, Rules};
 pub use operation::{Failure, FailureKind, Operation};
 pub use state::{Shared, State, Status, ThreadState};
 pub use stuck::{Blocked, Race, Stuck};
-pub use subject::{Describe, Subject, ThreadId, ThreadKey, Waits};
+pub use subject::{Describe, Poll, Subject, ThreadId, ThreadKey, Waits};

@@ -142,6 +142,18 @@ impl Failure {
 }
 
 impl Operation {
+    /// The lock that the operation takes, tries to take or gives back.
+    pub fn lock(&self) -> Option<u32> {
+        match *self {
+            Operation::Lock { lock, .. }
+            | Operation::TryLock { lock, .. }
+            | Operation::Unlock { lock, .. }
+            | Operation::Wait { lock, .. }
+            | Operation::Reacquire { lock, .. } => Some(lock),
+            _ => None,
+        }
+    }
+
     /// The cell that the operation reads or writes.
     pub fn loc(&self) -> Option<Loc> {
         match self {

@@ -49,15 +49,25 @@ pub struct Shared {
     waiting: Vec<(u32, ThreadId, bool)>,
     /// For each global cell, who wrote it last, and how often without anyone else accessing it. Nothing where nobody asks.
     runs: Option<Vec<(ThreadId, u32)>>,
+    /// The same for locks, sorted: how often a thread took and gave back a lock without anyone else trying to.
+    visits: Vec<(u32, ThreadId, u32)>,
 }
 
 impl Shared {
     /// Memory with these values in its global cells; no lock is held.
     pub fn new(cells: Vec<i64>) -> Shared {
-        Shared { cells, heap: Vec::new(), freed: Vec::new(), held: Vec::new(), waiting: Vec::new(), runs: None }
+        Shared {
+            cells,
+            heap: Vec::new(),
+            freed: Vec::new(),
+            held: Vec::new(),
+            waiting: Vec::new(),
+            runs: None,
+            visits: Vec::new(),
+        }
     }
 
-    /// Remembers from now on who accesses which cell.
+    /// Remembers from now on who accesses which cell and which lock.
     pub fn watch_accesses(&mut self) {
         self.runs = Some(Vec::new());
     }
@@ -69,12 +79,26 @@ impl Shared {
             runs.resize(index + 1, (thread, 0));
         }
         let (writer, times) = &mut runs[index];
-        match (*writer == thread, writes) {
-            (true, true) => *times += 1,
-            (true, false) => {}
-            (false, true) => (*writer, *times) = (thread, 1),
-            (false, false) => *times = 0,
+        count_run(writer, times, thread, writes);
+    }
+
+    /// A thread has taken a lock or given it back, or has tried to take it and could not.
+    pub fn note_visit(&mut self, lock: u32, thread: ThreadId, could: bool) {
+        if self.runs.is_none() {
+            return;
         }
+        let at = self.visits.binary_search_by_key(&lock, |visit| visit.0).unwrap_or_else(|at| {
+            self.visits.insert(at, (lock, thread, 0));
+            at
+        });
+        let (_, visitor, times) = &mut self.visits[at];
+        count_run(visitor, times, thread, could);
+    }
+
+    /// How often a thread has taken or given back a lock since anyone else tried to take it.
+    pub fn visits_of(&self, lock: u32, thread: ThreadId) -> u32 {
+        let visit = self.visits.binary_search_by_key(&lock, |visit| visit.0).map(|at| self.visits[at]);
+        visit.ok().filter(|visit| visit.1 == thread).map_or(0, |visit| visit.2)
     }
 
     /// How often a thread has written a cell since anyone else accessed it.
@@ -205,5 +229,15 @@ impl Shared {
     /// The thread waits no more.
     pub fn wake(&mut self, condvar: u32, thread: ThreadId) {
         self.waiting.retain(|w| (w.0, w.1) != (condvar, thread));
+    }
+}
+
+/// Counts what one thread does to an object before anyone else does anything to it. What changes nothing only ends the count of others.
+fn count_run(whose: &mut ThreadId, times: &mut u32, thread: ThreadId, changes: bool) {
+    match (*whose == thread, changes) {
+        (true, true) => *times += 1,
+        (true, false) => {}
+        (false, true) => (*whose, *times) = (thread, 1),
+        (false, false) => *times = 0,
     }
 }

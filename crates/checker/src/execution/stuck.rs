@@ -1,6 +1,6 @@
 //! What concerns several threads at once: an execution that cannot go on, and data races.
 
-use super::{Buffers, Machine, Operation, State, Status, Subject, ThreadId, Waits};
+use super::{Buffers, Machine, Operation, Poll, State, Status, Subject, ThreadId, Waits};
 use crate::program::{Access, Loc};
 use crate::schedule::{Action, Step};
 
@@ -30,6 +30,15 @@ pub struct Blocked {
     pub waits_for: Vec<ThreadId>,
     /// It spins on these cells.
     pub spins_on: Vec<Loc>,
+    /// And on these, which are no cells.
+    pub polls: Vec<Poll>,
+}
+
+impl Blocked {
+    /// Whether the thread spins.
+    pub fn spins(&self) -> bool {
+        !(self.spins_on.is_empty() && self.polls.is_empty())
+    }
 }
 
 /// Two threads that can access a plain cell at the same time, one of them writing.
@@ -61,8 +70,7 @@ impl<S: Subject> Machine<'_, S> {
             Stuck::Failed
         } else if blocked.is_empty() {
             Stuck::Finished
-        } else if blocked.iter().any(|blocked| !blocked.spins_on.is_empty() && !matches!(waits(blocked), Waits::For(_)))
-        {
+        } else if blocked.iter().any(|blocked| blocked.spins() && !matches!(waits(blocked), Waits::For(_))) {
             Stuck::Livelock(blocked)
         } else {
             Stuck::Deadlock(blocked)
@@ -84,11 +92,12 @@ impl<S: Subject> Machine<'_, S> {
                 }
                 _ => Vec::new(),
             };
-            let spins_on = match self.is_awaiting(state, id) {
-                true => self.subject.awaiting(&thread.local).iter().map(|cell| cell.0).collect(),
-                false => Vec::new(),
+            let (awaiting, polls) = match self.is_awaiting(state, id) {
+                true => (self.subject.awaiting(&thread.local), self.subject.polls(&thread.local)),
+                false => Default::default(),
             };
-            Blocked { thread: id, operation, waits_for, spins_on }
+            let spins_on = awaiting.iter().map(|cell| cell.0).collect();
+            Blocked { thread: id, operation, waits_for, spins_on, polls: polls.to_vec() }
         });
         // `finally` waits for all others: that it does says nothing new.
         blocked.filter(|blocked| blocked.operation != Operation::JoinAll)

@@ -1,7 +1,7 @@
 //! The seam between programs and the machine.
 
 use super::{Failure, Operation, State};
-use crate::program::{Loc, Pc, Program, Span};
+use crate::program::{Loc, LockMode, Pc, Program, Span};
 use crate::report::FinalState;
 
 /// A program that can be run again and again from its start, as a set of deterministic threads.
@@ -33,7 +33,12 @@ pub trait Subject {
         &[]
     }
 
-    /// Whether the machine is to remember who accessed which cell last: for [`Subject::unseen`].
+    /// What else a spinning thread waits for that is not a cell. It goes on when one of these has come about.
+    fn polls<'t>(&self, _: &'t Self::Thread) -> &'t [Poll] {
+        &[]
+    }
+
+    /// Whether the machine is to remember who accessed which cell or lock last: for [`Subject::unseen`] and [`Poll::Visited`].
     fn has_unseen(&self) -> bool {
         false
     }
@@ -94,6 +99,17 @@ pub trait Subject {
     fn left_behind(&self, _: &State<Self::Thread>) -> Option<Failure> {
         None
     }
+}
+
+/// Something that a spinning thread waits for and that is not a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poll {
+    /// A lock can be taken, which its turn could not take.
+    Free(u32, LockMode),
+    /// Another thread has tried to take a lock since, which its turn took and gave back in so many operations.
+    Visited(u32, u32),
+    /// A thread has ended, which had not.
+    Ended(ThreadKey),
 }
 
 /// How a thread waits.

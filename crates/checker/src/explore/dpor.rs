@@ -158,10 +158,32 @@ impl<'a, S: Describe> Search<'a, S> {
                 Some(step) => Ok(Next::Take { step, label, tree }),
                 // It may have come too early for a full buffer.
                 None if self.findings.incomplete.is_some() => Ok(Next::Redundant),
+                // Threads may share something that the machine does not know. Whatever else they do is still worth a look.
+                None if self.is_run_again() => {
+                    self.findings.incomplete = Some(StopReason::Nondeterminism(self.cannot_go_on(label)));
+                    Ok(Next::Redundant)
+                }
                 None => Err(self.impossible(label)),
             };
         }
         Ok(self.any_step())
+    }
+
+    /// Whether steps are taken back by running the threads again: then nobody has made sure that they do the same.
+    fn is_run_again(&self) -> bool {
+        let mut threads = self.running.state.threads.iter();
+        threads.any(|thread| self.machine.subject.copy(&thread.local).is_none())
+    }
+
+    fn cannot_go_on(&self, label: Label) -> String {
+        let (subject, key) = (self.machine.subject, self.processes.get(label.process).thread);
+        match self.running.state.threads.iter().find(|thread| thread.key == key) {
+            Some(thread) => {
+                let place = subject.place(subject.span(&thread.local));
+                format!("{} is at {place}, and it must be possible that it goes on", subject.name(&thread.local))
+            }
+            None => "a thread must be there and is not".to_string(),
+        }
     }
 
     fn impossible(&self, label: Label) -> String {

@@ -104,6 +104,7 @@ impl Mode {
             // Who looked and was not the last would have been, had it come after this one.
             (Mode::ReleaseEarly | Mode::ReleaseLate, Mode::Drop(Others::None))
             | (Mode::Drop(Others::None), Mode::ReleaseEarly | Mode::ReleaseLate) => true,
+            (Mode::Look, Mode::Share) | (Mode::Share, Mode::Look) => true,
             _ => false,
         }
     }

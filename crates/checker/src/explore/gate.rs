@@ -3,7 +3,7 @@
 use super::footprint::{Mode, Object};
 use super::happens_before::{Order, Taken};
 use super::rows::{self, Row};
-use crate::execution::ThreadKey;
+use crate::execution::{Poll, ThreadKey};
 use crate::program::{Loc, LockMode};
 
 /// What a step waits for.
@@ -15,8 +15,8 @@ pub(super) enum Gate {
     Lock(Object, LockMode),
     /// The thread has been notified, and the lock is free.
     Notified(Object),
-    /// One of the cells shows another value, has been freed, or has been accessed by others.
-    Changed(Vec<Awaited>),
+    /// One of the cells shows another value, has been freed, or has been accessed by others; or something else has come about.
+    Changed(Vec<Awaited>, Vec<(Poll, Object)>),
     /// The thread has ended, or has never been started.
     Ended(ThreadKey, Object),
 }
@@ -45,23 +45,40 @@ impl Gate {
                 let since = |&&(at, _): &&(u32, ThreadKey)| waits.is_some_and(|waits| at as usize > waits);
                 order.notified.iter().filter(since).any(told) && is_free(order, *lock, LockMode::Exclusive, after)
             }
-            Gate::Changed(cells) => cells.iter().any(|awaited| {
-                let Awaited { loc, cell, block, value, writes } = *awaited;
-                block.is_some_and(|block| is_written(order, block, after))
-                    || view(order, taken.thread, loc, cell, after) != value
-                    || writes > 0 && run_of(order, taken.thread, cell, after) < writes
-            }),
+            Gate::Changed(cells, polled) => {
+                let changed = |awaited: &Awaited| {
+                    let Awaited { loc, cell, block, value, writes } = *awaited;
+                    block.is_some_and(|block| is_written(order, block, after))
+                        || view(order, taken.thread, loc, cell, after) != value
+                        || writes > 0 && run_of(order, taken.thread, cell, after) < writes
+                };
+                let come_about = |&(poll, object): &(Poll, Object)| match poll {
+                    Poll::Free(_, mode) => is_free(order, object, mode, after),
+                    Poll::Visited(_, times) => visits_of(order, taken.thread, object, after) < times,
+                    Poll::Ended(thread) => has_ended(order, thread, object, after),
+                };
+                cells.iter().any(changed) || polled.iter().any(come_about)
+            }
             Gate::Ended(thread, object) => {
-                let ends = |at: usize| order.events[at].thread == *thread;
-                let writes: Vec<usize> =
-                    order.chain(*object).filter(|touch| touch.1 == Mode::Write).map(|touch| touch.0).collect();
-                let is_among = |&at: &usize| rows::has(after, at);
-                let fork = writes.iter().copied().find(|&at| !ends(at));
-                writes.iter().copied().filter(|&at| ends(at)).any(|at| is_among(&at))
-                    || fork.is_some_and(|fork| !is_among(&fork))
+                let mut writes = order.chain(*object).filter(|touch| touch.1 == Mode::Write).map(|touch| touch.0);
+                let fork = writes.find(|&at| order.events[at].thread != *thread);
+                has_ended(order, *thread, *object, after) || fork.is_some_and(|fork| !rows::has(after, fork))
             }
         }
     }
+}
+
+/// Whether a thread has ended, by one of these events.
+fn has_ended(order: &Order, thread: ThreadKey, object: Object, after: &Row) -> bool {
+    let ends = |&(at, mode): &(usize, Mode)| mode == Mode::Write && order.events[at].thread == thread;
+    order.chain(object).filter(ends).any(|(at, _)| rows::has(after, at))
+}
+
+/// How often a thread has taken or given back a lock since anyone else tried to take it.
+fn visits_of(order: &Order, thread: ThreadKey, lock: Object, after: &Row) -> u32 {
+    let among = order.chain(lock).filter(|touch| rows::has(after, touch.0) && touch.1 != Mode::Look);
+    let own = among.take_while(|touch| order.events[touch.0].thread == thread);
+    own.filter(|touch| touch.1 != Mode::Read).count() as u32
 }
 
 /// Whether one of these events writes an object.
@@ -94,9 +111,15 @@ pub(super) fn view(order: &Order, thread: ThreadKey, loc: Loc, cell: Object, aft
     if let Some(issue) = newest.filter(|&issue| !order.arrived(issue, after)) {
         return order.events[issue].value;
     }
-    let mut writes = order.chain(cell).filter(|&(at, mode)| mode == Mode::Write && rows::has(after, at));
-    match writes.next() {
-        Some((at, _)) => order.events[at].value,
-        None => loc.as_global().and_then(|index| order.initial.get(index).copied()).unwrap_or(0),
+    // References that are taken and given back may have been so in another order: they are counted.
+    let mut count = 0;
+    for (at, mode) in order.chain(cell).filter(|&(at, _)| rows::has(after, at)) {
+        match mode {
+            Mode::Write => return order.events[at].value + count,
+            Mode::Reference => count += 1,
+            Mode::ReleaseEarly | Mode::ReleaseLate | Mode::Drop(_) => count -= 1,
+            _ => {}
+        }
     }
+    loc.as_global().and_then(|index| order.initial.get(index).copied()).unwrap_or(0) + count
 }

@@ -3,7 +3,7 @@
 use super::Options;
 use super::monitor::Monitor;
 use crate::execution::{
-    Blocked, Describe, Failure, Interpreter, Machine, Operation, Race, Rules, State, Status, Stuck, ThreadId,
+    Blocked, Describe, Failure, Interpreter, Machine, Operation, Poll, Race, Rules, State, Status, Stuck, ThreadId,
     ThreadKey, ThreadState, Waits,
 };
 use crate::program::{Automata, Condition, Program, Quantifier, Span};
@@ -314,10 +314,17 @@ impl<'a, S: Describe> Judge<'a, S> {
         let waits_for: Vec<String> = blocked.waits_for.iter().map(|&id| name(id)).collect();
         let waits_for = waits_for.join(" and ");
         let who = name(blocked.thread);
-        if !blocked.spins_on.is_empty() {
-            let cells: Vec<String> =
-                blocked.spins_on.iter().map(|&loc| format!("`{}`", self.subject.loc_name(loc))).collect();
-            return format!("{who} spins on {} for ever", cells.join(", "));
+        if blocked.spins() {
+            let cells = blocked.spins_on.iter().map(|&loc| format!("`{}`", self.subject.loc_name(loc)));
+            let others = blocked.polls.iter().map(|poll| match *poll {
+                Poll::Free(lock, _) | Poll::Visited(lock, _) => format!("`{}`", self.subject.lock_name(lock)),
+                Poll::Ended(key) => {
+                    let thread = state.threads.iter().find(|other| other.key == key);
+                    format!("the end of {}", thread.map_or(String::new(), |thread| self.subject.name(&thread.local)))
+                }
+            });
+            let all: Vec<String> = cells.chain(others).collect();
+            return format!("{who} spins on {} for ever", all.join(", "));
         }
         if let Waits::For(what) = self.subject.waits(&state.threads[blocked.thread.index()].local) {
             return format!("{who} waits for {what}");

@@ -4,7 +4,7 @@ use super::footprint::{Footprint, Mode, Objects};
 use super::gate::{Awaited, Gate};
 use super::happens_before::{Order, Outcome, Taken};
 use super::process::Label;
-use crate::execution::{Buffers, Machine, Operation, Performed, State, Subject, ThreadId};
+use crate::execution::{Buffers, Machine, Operation, Performed, Poll, State, Subject, ThreadId};
 use crate::program::{Loc, LockMode, Ordering};
 use crate::schedule::{Action, Step};
 use smallvec::SmallVec;
@@ -100,8 +100,9 @@ struct Observer<'a, 'm, S: Subject> {
 impl<S: Subject> Observer<'_, '_, S> {
     /// A thread that spins goes on when one of the cells that it read has changed.
     fn guard(&mut self) {
-        let awaiting = self.machine.subject.awaiting(&self.state.threads[self.thread.index()].local);
-        if awaiting.is_empty() {
+        let local = &self.state.threads[self.thread.index()].local;
+        let (awaiting, polls) = (self.machine.subject.awaiting(local), self.machine.subject.polls(local));
+        if awaiting.is_empty() && polls.is_empty() {
             return;
         }
         let mut cells = Vec::new();
@@ -111,13 +112,22 @@ impl<S: Subject> Observer<'_, '_, S> {
             let block = loc.block().map(|block| self.objects.block(block));
             cells.push(Awaited { loc, cell: self.objects.cell(loc), block, value, writes: 0 });
         }
-        for &(loc, writes) in self.machine.subject.unseen(&self.state.threads[self.thread.index()].local) {
+        for &(loc, writes) in self.machine.subject.unseen(local) {
             touch(&mut self.taken.footprint, self.objects, loc, Mode::Look);
             for awaited in cells.iter_mut().filter(|awaited| awaited.loc == loc) {
                 awaited.writes = writes;
             }
         }
-        self.taken.gate = Gate::Changed(cells);
+        let mut polled = Vec::new();
+        for &poll in polls {
+            let (object, mode) = match poll {
+                Poll::Free(lock, _) | Poll::Visited(lock, _) => (self.objects.lock(lock), Mode::Look),
+                Poll::Ended(thread) => (self.objects.thread(thread), Mode::Read),
+            };
+            self.taken.footprint.add(object, mode);
+            polled.push((poll, object));
+        }
+        self.taken.gate = Gate::Changed(cells, polled);
     }
 
     /// How the thread reads a cell: from memory, or a store of its own.

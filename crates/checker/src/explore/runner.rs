@@ -144,6 +144,7 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
                 self.step_of(ThreadId(thread as u16)).map(|step| (thread, step))
             });
             let Some((thread, step)) = step.or_else(|| self.another_turn()) else {
+                (0..n_threads).for_each(|thread| self.note_polls(thread));
                 return Some(self.machine.stuck(&self.state));
             };
             turn = if thread == current { turn + 1 } else { 0 };
@@ -151,6 +152,12 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
             self.take(step);
         }
         None
+    }
+
+    fn note_polls(&mut self, thread: usize) {
+        if !self.subject.polls(&self.state.threads[thread].local).is_empty() {
+            self.unfit = Some("a thread spins until a lock is free or a thread has ended");
+        }
     }
 
     /// A thread that spins goes on because nothing else can happen.
@@ -199,6 +206,7 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
         if !self.subject.unseen(local).is_empty() {
             self.unfit = Some("a thread that spins writes on every turn");
         }
+        self.note_polls(index);
         let performed = self.machine.apply(&mut self.state, step);
         self.steps.push(step);
         self.created.extend_from_slice(&performed.created);

@@ -87,11 +87,12 @@ impl Story {
             )),
             StopReason::Nondeterminism(why) => Some(format!(
                 "nondeterminism: the test did something else when it was run again in the same way: {why}. Threads may depend on nothing but what \
-                 they read from `unthread` types: not on addresses, time, random numbers or the order of a `HashMap`"
+                 they read from `unthread` types: not on addresses, time, random numbers, the order of a `HashMap`, standard atomics or statics"
             )),
-            StopReason::Failed(why) => {
-                Some(format!("the checker contradicts itself; this is a bug of unthread: {why}"))
-            }
+            StopReason::Failed(why) => Some(format!(
+                "what was found did not happen again: {why}. Either the test reads memory that has been freed, or depends on something \
+                     else that `unthread` does not see, or this is a bug of unthread"
+            )),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ use super::panics::Abandoned;
 use std::cell::Cell;
 use std::panic::{Location, resume_unwind};
 use std::ptr::NonNull;
-use unthread_checker::execution::{Operation, ThreadKey, Waits};
+use unthread_checker::execution::{Operation, Poll, ThreadKey, Waits};
 use unthread_checker::program::{Loc, RmwOp};
 
 std::thread_local! {
@@ -22,6 +22,8 @@ pub(crate) struct Request {
     pub(crate) awaiting: Vec<(Loc, i64)>,
     /// Or until somebody else has accessed one of these, which it has written so often.
     pub(crate) unseen: Vec<(Loc, u32)>,
+    /// Or until one of these has come about.
+    pub(crate) polls: Vec<Poll>,
     pub(crate) waits: Waits,
     /// The object that it is an operation on, if only the code under test knows what is in it.
     pub(crate) object: Option<Loc>,
@@ -40,7 +42,8 @@ const MOST_STRAGGLERS: u32 = 100_000;
 
 impl Request {
     pub(crate) fn of(operation: Operation) -> Request {
-        Request { operation, site: 0, awaiting: Vec::new(), unseen: Vec::new(), waits: Waits::Forever, object: None }
+        let (awaiting, unseen, polls) = Default::default();
+        Request { operation, site: 0, awaiting, unseen, polls, waits: Waits::Forever, object: None }
     }
 
     /// An operation on an object whose contents only the code under test knows.
@@ -91,6 +94,11 @@ pub(crate) fn with_execution<R>(f: impl FnOnce(&Execution) -> R) -> R {
 /// Whether the running thread unwinds. Others may do so at the same time on the same OS thread.
 pub(crate) fn is_panicking() -> bool {
     std::thread::panicking() && with_current(|_, thread| thread.panicked.borrow().is_some()).unwrap_or(true)
+}
+
+/// Whether the running thread unwinds because its execution is abandoned.
+pub(crate) fn unwinds() -> bool {
+    with_current(|_, thread| thread.unwinds.get()).unwrap_or(false)
 }
 
 /// A name for a new object.
@@ -191,7 +199,8 @@ pub(crate) fn suspend(execution: &Execution, thread: &ThreadContext, asked: Requ
 
 /// An operation of an abandoned execution: the thread unwinds, or does it at once if it already unwinds.
 fn straggle(execution: &Execution, thread: &ThreadContext, operation: &Operation) -> i64 {
-    if !std::thread::panicking() && !thread.ended.get() {
+    if !thread.unwinds.get() && !is_panicking() && !thread.ended.get() {
+        thread.unwinds.set(true);
         resume_unwind(Box::new(Abandoned));
     }
     execution.stragglers.set(execution.stragglers.get() + 1);

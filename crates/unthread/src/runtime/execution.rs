@@ -39,6 +39,8 @@ pub(crate) struct Execution {
     pub(crate) counts: RefCell<FxHashMap<usize, u32>>,
     /// References that have been taken.
     pub(crate) n_references: Cell<u32>,
+    /// Locks whose holders have begun to change what they protect.
+    pub(crate) n_changing: Cell<u32>,
     /// Operations so far.
     n_operations: Cell<u32>,
     /// How often each place was come to since there have been many.
@@ -93,6 +95,8 @@ pub(crate) struct ThreadContext {
     pub(crate) wakeups_left: Cell<u32>,
     pub(crate) failures_left: Cell<u32>,
     pub(crate) timeouts_left: Cell<u32>,
+    /// It unwinds because its execution is abandoned.
+    pub(crate) unwinds: Cell<bool>,
     pub(crate) ended: Cell<bool>,
 }
 
@@ -112,6 +116,7 @@ impl Execution {
             lazies: RefCell::default(),
             counts: RefCell::default(),
             n_references: Cell::new(0),
+            n_changing: Cell::new(0),
             n_operations: Cell::new(0),
             late_places: RefCell::default(),
             must_go: RefCell::default(),
@@ -143,6 +148,7 @@ impl Execution {
             wakeups_left: Cell::new(self.settings.wakeups),
             failures_left: Cell::new(self.settings.failures),
             timeouts_left: Cell::new(self.settings.timeouts),
+            unwinds: Cell::new(false),
             ended: Cell::new(false),
         });
         // SAFETY: contexts are boxed and live as long as the execution, which unwinds or leaks every fiber before it goes.
@@ -225,6 +231,9 @@ impl Execution {
         if let Some((times, site)) = self.busiest_place() {
             self.names.borrow_mut().note_busy(times, site);
         }
+        if self.n_changing.get() > 0 {
+            return self.forget();
+        }
         let n_threads = self.threads.borrow().len();
         for index in (0..n_threads).rev() {
             let thread = self.thread(index);
@@ -238,6 +247,18 @@ impl Execution {
         // Nobody is interested in what goes wrong now.
         let _ = self.drop_lazies();
     }
+
+    /// Drops nothing of what threads and statics own. Somebody was half way through a change of what a lock protects: destructors may find that it does not
+    /// make sense, and one that panics while its thread unwinds would end the process.
+    fn forget(&self) {
+        for thread in self.threads.borrow().iter() {
+            if let Some(mut fiber) = thread.fiber.borrow_mut().take() {
+                fiber.forget();
+            }
+            std::mem::forget(thread.locals.take());
+        }
+        std::mem::forget(self.lazies.take());
+    }
 }
 
 impl ThreadContext {
@@ -250,6 +271,7 @@ impl ThreadContext {
             body();
             self.drop_locals();
         }));
+        self.unwinds.set(false);
         if outcome.is_err() {
             let _ = catch_unwind(AssertUnwindSafe(|| self.drop_locals()));
         }

@@ -52,6 +52,18 @@ impl Fiber {
         self.coroutine.as_ref().is_none_or(Coroutine::started)
     }
 
+    /// Gives up a thread without unwinding it, when nothing else of its execution will run. Whatever its stack owns is leaked.
+    pub(crate) fn forget(&mut self) {
+        let Some(mut coroutine) = self.coroutine.take() else { return };
+        if coroutine.started() {
+            // SAFETY: nobody looks at what is on the stack any more.
+            unsafe { coroutine.force_reset() };
+            keep(coroutine.into_stack());
+        } else {
+            std::mem::forget(coroutine);
+        }
+    }
+
     /// Gives up a thread that will not unwind. Whatever is on its stack is leaked, and so is the stack.
     pub(crate) fn leak(&mut self) {
         if let Some(coroutine) = self.coroutine.take() {

@@ -8,6 +8,7 @@ mod fiber;
 mod names;
 mod panics;
 mod signal;
+mod snapshot;
 mod spin;
 mod stack;
 mod statics;
@@ -15,10 +16,11 @@ mod subject;
 
 pub(crate) use current::{
     Request, abandon_or, create_cell, defer_cell, happens, in_execution, is_live, is_panicking, naming, new_object,
-    perform, request, with_execution, with_thread,
+    perform, request, unwinds, with_execution, with_thread,
 };
 pub(crate) use execution::Settings;
 pub(crate) use signal::Signal;
+pub(crate) use snapshot::Snapshot;
 pub(crate) use spin::spin_hint;
 pub(crate) use stack::Here;
 pub(crate) use statics::{Name, static_cell};

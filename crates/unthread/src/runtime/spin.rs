@@ -5,19 +5,20 @@
 //! loop that counts its turns changes its stack, and is run turn by turn until it gives up.
 //!
 //! A turn that writes and takes it back (a flag is set, and reset) can be seen by others while it lasts. As long as nobody has, a turn more cannot be told
-//! from a turn that came later; so the thread also goes on when others have accessed what it wrote.
+//! from a turn that came later; so the thread also goes on when others have accessed what it wrote. The same goes for a lock that a turn takes and gives back.
+//! A lock that could not be taken and a thread that has not ended are waited for, too.
 
 use super::current::{Request, after, may_be_silent, request, with_thread};
 use super::execution::ThreadContext;
 use super::stack::Here;
-use unthread_checker::execution::{Operation, Waits};
-use unthread_checker::program::{Access, Loc};
+use unthread_checker::execution::{Operation, Poll, ThreadKey, Waits};
+use unthread_checker::program::{Access, Loc, LockMode};
 
 /// What a thread has done since its last spin hint, and in the turn before that.
 #[derive(Default)]
 pub(crate) struct Spin {
-    accesses: Vec<Accessed>,
-    before: Option<Vec<Accessed>>,
+    turn: Vec<Deed>,
+    before: Option<Vec<Deed>>,
     /// It did something that it did not take back.
     effect: bool,
     /// It did something.
@@ -30,6 +31,18 @@ pub(crate) struct Spin {
     idle: u32,
 }
 
+/// Something that a turn did, and that others can see or that depends on them.
+#[derive(Clone, Copy, PartialEq)]
+enum Deed {
+    Access(Accessed),
+    Take(u32, LockMode),
+    GiveBack(u32, LockMode),
+    /// It could not take a lock.
+    Fail(u32, LockMode),
+    /// It asked whether a thread has ended, which had not.
+    Ask(ThreadKey),
+}
+
 /// An access to a cell: what it found, unless it only wrote, and what it left.
 #[derive(Clone, Copy, PartialEq)]
 struct Accessed {
@@ -39,8 +52,15 @@ struct Accessed {
     writes: bool,
 }
 
-/// What a thread waits for: cells with what they show, and cells with how often it wrote them.
-type Awaited = (Vec<(Loc, i64)>, Vec<(Loc, u32)>);
+/// What a thread waits for.
+#[derive(Default)]
+struct Awaited {
+    /// Cells, with what they show.
+    cells: Vec<(Loc, i64)>,
+    /// Cells, with how often it wrote them.
+    unseen: Vec<(Loc, u32)>,
+    polls: Vec<Poll>,
+}
 
 /// Turns of a spinning thread in which nothing changed and nobody else could do anything: it will never end.
 const MOST_TURNS: u32 = 300;
@@ -52,10 +72,7 @@ impl Spin {
     /// Notes what came of an operation.
     pub(super) fn note(&mut self, operation: &Operation, result: i64) {
         self.active = true;
-        let Some(loc) = operation.loc() else {
-            self.effect |= !matches!(operation, Operation::Yield | Operation::Fence { .. });
-            return;
-        };
+        let Some(loc) = operation.loc() else { return self.note_other(operation, result) };
         let (left, found) = (after(operation, result), Some(result));
         let accessed = match operation {
             // Whether data changes that the machine does not hold is seen when the access ends.
@@ -66,7 +83,21 @@ impl Spin {
             Operation::Cas { expected, .. } => Accessed { loc, found, left, writes: result == *expected },
             _ => Accessed { loc, found, left, writes: false },
         };
-        self.accesses.push(accessed);
+        self.turn.push(Deed::Access(accessed));
+    }
+
+    /// Notes what came of an operation that is not on a cell.
+    fn note_other(&mut self, operation: &Operation, result: i64) {
+        let deed = match *operation {
+            Operation::Yield | Operation::Fence { .. } => return,
+            Operation::HasEnded { .. } if result != 0 => return,
+            Operation::HasEnded { thread } => Deed::Ask(thread),
+            Operation::TryLock { lock, mode } if result == 0 => Deed::Fail(lock, mode),
+            Operation::Lock { lock, mode } | Operation::TryLock { lock, mode } => Deed::Take(lock, mode),
+            Operation::Unlock { lock, mode } => Deed::GiveBack(lock, mode),
+            _ => return self.changed(),
+        };
+        self.turn.push(deed);
     }
 
     /// The turn has changed something for good.
@@ -80,27 +111,29 @@ impl Spin {
     }
 
     /// The turn is over. Gives what the thread waits for if it changed nothing.
-    fn turn(&mut self, picture: Option<u64>) -> Option<Awaited> {
+    fn end_turn(&mut self, picture: Option<u64>) -> Option<Awaited> {
         let effect = std::mem::take(&mut self.effect);
-        let accesses = std::mem::take(&mut self.accesses);
+        let turn = std::mem::take(&mut self.turn);
         // What is on the stack where nothing was written yet depends on who used it before. Where the turn before went the same way, from one hint to
         // the next, all that this one has written was written then, too.
-        let same_way = !effect && !accesses.is_empty() && self.before.as_ref() == Some(&accesses);
+        let same_way = !effect && !turn.is_empty() && self.before.as_ref() == Some(&turn);
         let same_place = picture.is_some() && picture == self.picture;
-        let awaited = if same_way && same_place { awaited(&accesses) } else { None };
-        self.before = (self.has_begun() && !effect).then_some(accesses);
+        let awaited = if same_way && same_place { awaited(&turn) } else { None };
+        self.before = (self.has_begun() && !effect).then_some(turn);
         self.picture = picture;
         self.turns = if awaited.is_some() { self.turns + 1 } else { 0 };
         awaited
     }
 }
 
-/// What a turn waits for that has done this; nothing if it left a cell other than it found it.
-fn awaited(turn: &[Accessed]) -> Option<Awaited> {
-    let (mut cells, mut unseen): Awaited = (Vec::new(), Vec::new());
+/// What a turn waits for that has done this; nothing if it left a cell or a lock other than it found it.
+fn awaited(turn: &[Deed]) -> Option<Awaited> {
+    let mut awaited = Awaited { polls: polled(turn)?, ..Awaited::default() };
+    let accesses = |deed: &Deed| if let Deed::Access(accessed) = deed { Some(*accessed) } else { None };
+    let turn: Vec<Accessed> = turn.iter().filter_map(accesses).collect();
     for (at, last) in turn.iter().enumerate().rev() {
         let loc = last.loc;
-        if cells.iter().any(|cell| cell.0 == loc) {
+        if awaited.cells.iter().any(|cell| cell.0 == loc) {
             continue;
         }
         let accesses = || turn[..=at].iter().filter(|access| access.loc == loc);
@@ -108,19 +141,55 @@ fn awaited(turn: &[Accessed]) -> Option<Awaited> {
         if first.found.is_some_and(|found| found != last.left) {
             return None;
         }
-        cells.push((loc, last.left));
+        awaited.cells.push((loc, last.left));
         if accesses().any(|access| access.writes && access.found != Some(access.left)) {
-            unseen.push((loc, accesses().filter(|access| access.writes).count() as u32));
+            awaited.unseen.push((loc, accesses().filter(|access| access.writes).count() as u32));
         }
     }
-    Some((cells, unseen))
+    Some(awaited)
+}
+
+/// What such a turn waits for beside cells; nothing if it keeps a lock or gives one back that it had before.
+fn polled(turn: &[Deed]) -> Option<Vec<Poll>> {
+    let mut polls: Vec<Poll> = Vec::new();
+    for (at, &deed) in turn.iter().enumerate() {
+        let is_visited = |lock| polls.iter().any(|poll| matches!(*poll, Poll::Visited(known, _) if known == lock));
+        let poll = match deed {
+            Deed::Fail(lock, mode) => Poll::Free(lock, mode),
+            Deed::Ask(thread) => Poll::Ended(thread),
+            Deed::Take(lock, _) if !is_visited(lock) => Poll::Visited(lock, visits(&turn[at..], lock)?),
+            Deed::GiveBack(lock, _) if !is_visited(lock) => return None,
+            _ => continue,
+        };
+        polls.push(poll);
+    }
+    Some(polls)
+}
+
+/// How often a lock is taken and given back; nothing if the one is more often than the other.
+fn visits(turn: &[Deed], lock: u32) -> Option<u32> {
+    let (mut taken, mut given_back) = (0, 0);
+    for deed in turn {
+        match *deed {
+            Deed::Take(of, _) if of == lock => taken += 1,
+            Deed::GiveBack(of, _) if of == lock => given_back += 1,
+            _ => {}
+        }
+    }
+    (taken == given_back).then_some(taken + given_back)
 }
 
 /// The thread says that it waits for others. If its last turn changed nothing, it goes on when something that it accessed has changed, or when
 /// nobody else can do anything.
 #[track_caller]
 pub(crate) fn spin_hint(here: &Here) {
-    let asked = with_thread(|_, thread| ask(thread, here));
+    let asked = with_thread(|execution, thread| {
+        let asked = ask(thread, here);
+        if asked.as_ref().is_some_and(|asked| !asked.polls.is_empty()) {
+            execution.names.borrow_mut().mark_unfit("a loop polls a lock or a thread");
+        }
+        asked
+    });
     if let Some(asked) = asked {
         request(asked);
     }
@@ -133,7 +202,7 @@ fn ask(thread: &ThreadContext, here: &Here) -> Option<Request> {
         return (spin.idle >= MOST_IDLE).then(|| Request::of(Operation::Yield));
     }
     spin.idle = 0;
-    let (awaiting, unseen) = spin.turn(here.picture(thread.stack_base.get()))?;
+    let Awaited { cells: awaiting, unseen, polls } = spin.end_turn(here.picture(thread.stack_base.get()))?;
     let waits = if spin.turns < MOST_TURNS { Waits::Spinning } else { Waits::Forever };
-    Some(Request { awaiting, unseen, waits, ..Request::of(Operation::Yield) })
+    Some(Request { awaiting, unseen, polls, waits, ..Request::of(Operation::Yield) })
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use unthread_checker::execution::{
-    Buffers, Describe, Failure, FailureKind, Operation, State, Subject, ThreadKey, Waits,
+    Buffers, Describe, Failure, FailureKind, Operation, Poll, State, Subject, ThreadKey, Waits,
 };
 use unthread_checker::program::{Loc, Span};
 use unthread_checker::report::FinalState;
@@ -115,6 +115,10 @@ impl Subject for ClosureSubject {
 
     fn unseen<'t>(&self, thread: &'t ClosureThread) -> &'t [(Loc, u32)] {
         &thread.request.unseen
+    }
+
+    fn polls<'t>(&self, thread: &'t ClosureThread) -> &'t [Poll] {
+        &thread.request.polls
     }
 
     fn has_unseen(&self) -> bool {

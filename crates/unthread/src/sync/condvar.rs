@@ -97,7 +97,7 @@ impl Condvar {
     /// The mutex is free for a moment, and that is all.
     #[track_caller]
     fn let_others_in<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
-        let mutex = guard.lock;
+        let mutex = guard.mutex();
         drop(guard);
         mutex.lock()
     }
@@ -108,11 +108,11 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         waits: Waits,
     ) -> LockResult<MutexGuard<'a, T>> {
-        let (mutex, condvar, lock) = (guard.lock, self.name.get(), guard.lock.lock_number());
-        let contents = mutex.contents();
+        let (mutex, condvar, lock) = (guard.mutex(), self.name.get(), guard.mutex().inner().number());
+        let contents = mutex.inner().contents();
         request(Request::on(contents, Operation::Wait { condvar, lock }));
         // The machine has released the mutex; if the thread unwinds now, nobody does so again.
-        std::mem::forget(guard);
+        guard.forget();
         request(Request { waits, ..Request::on(contents, Operation::Reacquire { condvar, lock }) });
         mutex.guard()
     }

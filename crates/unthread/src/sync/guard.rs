@@ -1,8 +1,47 @@
-//! What locks and their guards have in common.
+//! What types of locks and their guards have in common, by delegation to [`super::lock::Lock`].
 
-/// A lock around a value: `Default`, `From` and `Debug`.
-macro_rules! lock_traits {
+/// A lock around a value: what does not depend on who may hold it at the same time.
+macro_rules! lock_methods {
     ($lock:ident) => {
+        impl<T> $lock<T> {
+            /// A lock around a value.
+            #[track_caller]
+            pub fn new(value: T) -> $lock<T> {
+                $lock { inner: Lock::new(stringify!($lock), value) }
+            }
+
+            /// A lock that is a static, made by a constant expression. In every execution it begins with the value.
+            pub const fn const_new(value: T) -> $lock<T> {
+                $lock { inner: Lock::of_static(stringify!($lock), value) }
+            }
+
+            /// The value; the lock is no more.
+            #[track_caller]
+            pub fn into_inner(self) -> LockResult<T> {
+                self.inner.into_inner()
+            }
+        }
+
+        impl<T: ?Sized> $lock<T> {
+            /// The value, for whoever has exclusive access.
+            #[track_caller]
+            pub fn get_mut(&mut self) -> LockResult<&mut T> {
+                self.inner.get_mut()
+            }
+
+            /// Whether a thread has panicked that held it and could change the value.
+            #[track_caller]
+            pub fn is_poisoned(&self) -> bool {
+                self.inner.is_poisoned()
+            }
+
+            /// Forgets that a thread has panicked.
+            #[track_caller]
+            pub fn clear_poison(&self) {
+                self.inner.set_poisoned(false);
+            }
+        }
+
         impl<T: Default> Default for $lock<T> {
             #[track_caller]
             fn default() -> Self {
@@ -33,7 +72,7 @@ macro_rules! guard_traits {
 
             fn deref(&self) -> &T {
                 // SAFETY: nobody else writes while this thread holds the lock.
-                unsafe { &*self.lock.data() }
+                unsafe { &*self.lock.inner.data() }
             }
         }
 
@@ -58,23 +97,19 @@ macro_rules! exclusive_guard_traits {
 
         impl<T: ?Sized> std::ops::DerefMut for $guard<'_, T> {
             fn deref_mut(&mut self) -> &mut T {
+                self.holding.begin_change();
                 // SAFETY: this thread holds the lock alone, and the guard is borrowed exclusively.
-                unsafe { &mut *self.lock.data() }
+                unsafe { &mut *self.lock.inner.data() }
             }
         }
 
         impl<T: ?Sized> Drop for $guard<'_, T> {
             #[track_caller]
             fn drop(&mut self) {
-                crate::runtime::abandon_or((), || {
-                    self.lock.poison.done(self.was_panicking);
-                    let (lock, mode) = (self.lock.poison.lock(), LockMode::Exclusive);
-                    let operation = Operation::Unlock { lock, mode };
-                    crate::runtime::request(crate::runtime::Request::on(self.lock.contents(), operation));
-                });
+                self.lock.inner.release(&self.holding);
             }
         }
     };
 }
 
-pub(super) use {exclusive_guard_traits, guard_traits, lock_traits};
+pub(super) use {exclusive_guard_traits, guard_traits, lock_methods};

@@ -8,10 +8,10 @@ mod barrier;
 mod condvar;
 mod guard;
 mod lazy;
+mod lock;
 mod mutex;
 mod notify;
 mod once;
-mod poison;
 mod rwlock;
 mod weak;
 

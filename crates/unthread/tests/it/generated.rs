@@ -32,6 +32,38 @@ fn generated_programs_do_the_same_as_closures_with_cumulative() {
     compare_generated(Engine::Cumulative);
 }
 
+/// A read-modify-write that changes nothing counts as a read in a closure, and not in a program. Everything else is the same to `dpor`, and threads that are
+/// forked instead of being there from the start, and joined, have no more orders.
+#[test]
+fn dpor_needs_as_many_executions_for_a_closure_as_for_its_interpreted_twin() {
+    let features = Features { locks: true, control: true, ..Features::MEMORY };
+    let (cases, compared) = (cases(500), AtomicU32::new(0));
+    for_all(sketches(features), cases, |sketch| {
+        if sketch.any(|statement| is_left_out(statement) || matches!(statement, Statement::Rmw { .. })) {
+            return Ok(());
+        }
+        MemoryModel::ALL.into_iter().try_for_each(|memory| {
+            let mut options = Options { engine: Engine::Dpor, ..Options::new(memory) };
+            options.limits.executions = 5000;
+            let interpreted = check(&sketch.program(), &options, &Unwatched);
+            let (notes, shared): (Arc<Mutex<BTreeSet<Histories>>>, _) = (Arc::default(), Arc::new(sketch.clone()));
+            let mut builder = Builder::new();
+            builder.max_permutations = Some(5000);
+            let run = builder.memory(memory).engine(Engine::Dpor).report(move || run(&shared, &notes));
+            if [&interpreted.stop, &run.stop] != [&StopReason::Exhausted; 2] {
+                return Ok(());
+            }
+            compared.fetch_add(1, Relaxed);
+            match (interpreted.statistics.executions, run.statistics.executions) {
+                (a, b) if a == b => Ok(()),
+                (a, b) => Err(format!("{memory}: {a} executions of the program, {b} of the closure")),
+            }
+        })
+    });
+    let compared = compared.into_inner();
+    assert!(compared >= cases / 2, "only {compared} reports were compared");
+}
+
 fn compare_generated(engine: Engine) {
     let features = Features { locks: true, control: true, ..Features::MEMORY };
     let (cases, compared) = (cases(1000), AtomicU32::new(0));

@@ -8,6 +8,7 @@ mod first;
 mod generated;
 mod learning;
 mod loom_is_wrong;
+mod polling;
 mod scripts;
 mod shapes;
 mod spinning;

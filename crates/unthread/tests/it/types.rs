@@ -3,7 +3,7 @@
 use crate::{fails, holds, under};
 use std::sync::atomic::{AtomicIsize as StdAtomicIsize, AtomicUsize as StdAtomicUsize};
 use unthread::model::{Builder, Engine, MemoryModel, StopReason, Verdict};
-use unthread::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use unthread::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use unthread::sync::atomic::{AtomicI8, AtomicU8, AtomicU64, AtomicUsize};
 use unthread::sync::{Arc, Mutex};
 use unthread::{any, choose, thread};
@@ -248,4 +248,35 @@ fn a_choice_has_at_most_65536_values() {
     });
     assert_eq!(kind, "panic");
     assert!(message.contains("at most 65536 values, not 65537"), "{message}");
+}
+
+#[test]
+fn destructors_that_panic_when_an_execution_is_given_up_do_no_harm() {
+    static HALF_WAY: StdAtomicUsize = StdAtomicUsize::new(0);
+    /// Insists on an even number, which others make odd for a moment.
+    struct Even(Arc<Mutex<u32>>);
+    impl Drop for Even {
+        fn drop(&mut self) {
+            let is_even = self.0.lock().unwrap().is_multiple_of(2);
+            HALF_WAY.fetch_add(usize::from(!is_even), SeqCst);
+            assert!(is_even, "half-way");
+        }
+    }
+    let executions = holds(|| {
+        let number = Arc::new(Mutex::new(0));
+        let threads = [(); 2].map(|()| {
+            let even = Even(number.clone());
+            thread::spawn(move || {
+                let mut number = even.0.lock().unwrap();
+                *number += 1;
+                unthread::assume(choose(0..2) == 0);
+                *number += 1;
+                drop(number);
+            })
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+    assert_eq!((executions > 0, HALF_WAY.load(SeqCst)), (true, 0));
 }

@@ -211,7 +211,7 @@ impl Borderline {
 
     /// Whether a thread that spins would go on.
     fn is_open(&self, taken: &Taken, positions: &Positions) -> bool {
-        let Gate::Changed(cells) = &taken.gate else { return true };
+        let Gate::Changed(cells, _) = &taken.gate else { return true };
         positions.iter().any(|&(object, position)| {
             let mut awaited = cells.iter().filter(|awaited| awaited.cell == object);
             awaited.any(|awaited| self.value(object, position) != awaited.value)

@@ -1,0 +1,45 @@
+//! What data was when a thread got access to it, so that a spin hint can tell whether the thread's turn has changed it.
+
+use super::current::with_thread;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+
+/// Data that its holder may change, and what it was.
+pub(crate) struct Snapshot {
+    data: Option<(*const u8, usize, u64)>,
+}
+
+/// Larger data is taken to have changed.
+const MOST_DATA: usize = 4096;
+
+impl Snapshot {
+    /// Of data that is not looked at: it is taken to have changed.
+    pub(crate) fn none() -> Snapshot {
+        Snapshot { data: None }
+    }
+
+    /// Of this data, where it matters whether it changes.
+    pub(crate) fn of<T: ?Sized>(data: *const T, size: usize) -> Snapshot {
+        let matters = with_thread(|_, thread| thread.spin.borrow().has_begun());
+        let pointer = data.cast::<u8>();
+        Snapshot { data: (matters && size <= MOST_DATA).then(|| (pointer, size, picture(pointer, size))) }
+    }
+
+    /// The access is over: says that the data has changed, unless it is known that it has not.
+    pub(crate) fn note_change(&self) {
+        let is_same = self.data.is_some_and(|(pointer, size, before)| picture(pointer, size) == before);
+        if !is_same {
+            with_thread(|_, thread| thread.spin.borrow_mut().changed());
+        }
+    }
+}
+
+/// One number for data.
+fn picture(pointer: *const u8, size: usize) -> u64 {
+    let mut hasher = FxHasher::default();
+    for at in 0..size {
+        // SAFETY: the data is there as long as somebody has access to it, and all its bytes may be read, whatever they mean.
+        hasher.write_u8(unsafe { pointer.add(at).read_volatile() });
+    }
+    hasher.finish()
+}

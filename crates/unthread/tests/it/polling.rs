@@ -1,0 +1,223 @@
+//! Loops that poll something else than an atomic: a lock, what is in it, a thread, a count of references, a channel.
+//!
+//! A loop that waits is compared with one that takes every turn, but only a few of them: they must have the same outcomes.
+
+use crate::fails;
+use std::collections::BTreeSet;
+use std::sync::Mutex as StdMutex;
+use unthread::model::{Builder, Engine, MemoryModel, Verdict};
+use unthread::sync::atomic::AtomicUsize;
+use unthread::sync::atomic::Ordering::{Relaxed, SeqCst};
+use unthread::sync::mpsc::{self, TryRecvError};
+use unthread::sync::{Arc, Mutex, RwLock};
+use unthread::thread;
+
+/// The most turns of a loop, if there is a limit; executions with more are of no interest.
+type Most = Option<usize>;
+
+/// Polls until it is done.
+fn until(most: Most, mut done: impl FnMut() -> bool) {
+    let mut turns = 0;
+    while !done() {
+        if let Some(most) = most {
+            turns += 1;
+            unthread::assume(turns < most);
+        }
+        thread::yield_now();
+    }
+}
+
+/// What a closure can return, by an engine.
+fn outcomes<T: Ord + Clone + Send + 'static>(
+    memory: MemoryModel,
+    engine: Engine,
+    f: impl Fn() -> T + Send + Sync + 'static,
+) -> BTreeSet<T> {
+    let seen = std::sync::Arc::new(StdMutex::new(BTreeSet::new()));
+    let all = seen.clone();
+    let report = Builder::new().memory(memory).engine(engine).report(move || {
+        let outcome = f();
+        all.lock().unwrap().insert(outcome);
+    });
+    assert_eq!(report.verdict(), Verdict::Verified, "{memory:?} {engine:?}: {report:?}");
+    seen.lock().unwrap().clone()
+}
+
+/// The closure is verified under every memory model, with the outcomes that it has turn by turn. Gives those.
+#[track_caller]
+fn waits<T: Ord + Clone + Send + std::fmt::Debug + 'static>(
+    f: impl Fn(Most) -> T + Send + Sync + Copy + 'static,
+) -> BTreeSet<T> {
+    let mut found = BTreeSet::new();
+    for memory in [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso] {
+        let turn_by_turn = outcomes(memory, Engine::Dpor, move || f(Some(4)));
+        for engine in [Engine::Exhaustive, Engine::Dpor, Engine::Mcr, Engine::Cumulative] {
+            assert_eq!(outcomes(memory, engine, move || f(None)), turn_by_turn, "{memory:?} {engine:?}");
+        }
+        found.extend(turn_by_turn);
+    }
+    found
+}
+
+#[test]
+fn a_loop_that_tries_a_lock_waits_for_it() {
+    let seen = waits(|most| {
+        let lock = Arc::new(Mutex::new(0));
+        let other = {
+            let lock = lock.clone();
+            thread::spawn(move || *lock.lock().unwrap() += 1)
+        };
+        let mut found = 0;
+        until(most, || {
+            let Ok(mut number) = lock.try_lock() else { return false };
+            *number += 1;
+            found = *number;
+            true
+        });
+        other.join().unwrap();
+        found
+    });
+    assert_eq!(seen, BTreeSet::from([1, 2]));
+}
+
+#[test]
+fn a_loop_that_tries_to_write_waits_for_readers() {
+    let seen = waits(|most| {
+        let lock = Arc::new(RwLock::new(0));
+        let other = {
+            let lock = lock.clone();
+            thread::spawn(move || *lock.read().unwrap())
+        };
+        until(most, || lock.try_write().map(|mut number| *number = 1).is_ok());
+        other.join().unwrap()
+    });
+    assert_eq!(seen, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn a_loop_that_looks_into_a_mutex_waits_until_others_have_been_there() {
+    let seen = waits(|most| {
+        let lock = Arc::new(Mutex::new(0));
+        let other = {
+            let lock = lock.clone();
+            thread::spawn(move || {
+                *lock.lock().unwrap() += 1;
+                *lock.lock().unwrap() += 1;
+            })
+        };
+        let mut found = 0;
+        until(most, || {
+            found = *lock.lock().unwrap();
+            found > 0
+        });
+        other.join().unwrap();
+        found
+    });
+    assert_eq!(seen, BTreeSet::from([1, 2]));
+}
+
+#[test]
+fn others_see_that_a_loop_holds_a_lock() {
+    let seen = waits(|most| {
+        let shared = Arc::new((Mutex::new(()), AtomicUsize::new(0)));
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let tried = [(); 2].map(|()| shared.0.try_lock().is_ok());
+                shared.1.store(1, Relaxed);
+                tried
+            })
+        };
+        until(most, || {
+            let _guard = shared.0.lock().unwrap();
+            shared.1.load(Relaxed) == 1
+        });
+        other.join().unwrap()
+    });
+    assert_eq!(seen.len(), 4, "{seen:?}");
+}
+
+#[test]
+fn a_count_in_a_mutex_is_a_count() {
+    let (kind, message) = fails(|| {
+        let (flag, turns) = (Arc::new(AtomicUsize::new(0)), Mutex::new(0));
+        let other = {
+            let flag = flag.clone();
+            thread::spawn(move || flag.store(1, Relaxed))
+        };
+        while flag.load(Relaxed) == 0 {
+            *turns.lock().unwrap() += 1;
+            assert!(*turns.lock().unwrap() < 5, "gives up");
+            thread::yield_now();
+        }
+        other.join().unwrap();
+    });
+    assert_eq!((kind, message.contains("gives up")), ("panic", true), "{message}");
+}
+
+#[test]
+fn a_loop_that_asks_whether_a_thread_has_ended_waits_for_it() {
+    let seen = waits(|most| {
+        let number = Arc::new(AtomicUsize::new(0));
+        let other = {
+            let number = number.clone();
+            thread::spawn(move || number.store(1, Relaxed))
+        };
+        until(most, || other.is_finished());
+        number.load(Relaxed)
+    });
+    assert_eq!(seen, BTreeSet::from([1]));
+}
+
+#[test]
+fn a_loop_that_counts_references_waits_until_they_are_gone() {
+    let seen = waits(|most| {
+        let number = Arc::new(AtomicUsize::new(0));
+        for _ in 0..2 {
+            let number = number.clone();
+            thread::spawn(move || {
+                number.fetch_add(1, SeqCst);
+            });
+        }
+        until(most, || Arc::strong_count(&number) == 1);
+        number.load(Relaxed)
+    });
+    assert_eq!(seen, BTreeSet::from([2]));
+}
+
+#[test]
+fn a_loop_that_tries_to_receive_waits_for_a_message() {
+    let seen = waits(|most| {
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || {
+            sender.send(1).unwrap();
+            sender.send(2).unwrap();
+        });
+        let mut sum = 0;
+        until(most, || match receiver.try_recv() {
+            Ok(number) => {
+                sum += number;
+                false
+            }
+            Err(error) => error == TryRecvError::Disconnected,
+        });
+        sum
+    });
+    assert_eq!(seen, BTreeSet::from([3]));
+}
+
+#[test]
+fn a_loop_that_tries_a_lock_nobody_gives_back_never_ends() {
+    let (kind, message) = fails(|| {
+        let lock = Arc::new(Mutex::new(0));
+        let other = {
+            let lock = lock.clone();
+            thread::spawn(move || std::mem::forget(lock.lock().unwrap()))
+        };
+        while lock.try_lock().is_err() {
+            thread::yield_now();
+        }
+        other.join().unwrap();
+    });
+    assert_eq!((kind, message.contains("`Mutex@")), ("livelock", true), "{message}");
+}
