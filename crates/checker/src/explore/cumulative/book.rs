@@ -73,6 +73,8 @@ pub(super) struct Formula {
 pub(super) enum Meaning {
     /// Nothing.
     Other,
+    /// Nothing. Other literals make it true; clauses in which it stands by itself are true if it is false.
+    Follows,
     /// Nothing, but that it is looked for.
     Goal,
     /// "The thread goes on this way."
@@ -331,6 +333,13 @@ impl<'a> Book<'a> {
 
     pub(super) fn entry_mut(&mut self, node: NodeId) -> &mut Entry {
         self.nodes[node as usize].entry.as_mut().expect("the node is in the book")
+    }
+
+    /// Whether the thread fails at once if it goes this way.
+    pub(super) fn fails(&self, edge: EdgeId) -> bool {
+        let key = &self.edges[edge as usize].key;
+        let fails = |node: NodeId| matches!(self.nodes[node as usize].operation, Operation::Fail(_));
+        key.fails || key.target.is_some_and(fails)
     }
 
     /// A number that edges of one thread about one cell have in common.
