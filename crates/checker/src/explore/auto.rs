@@ -25,7 +25,7 @@ enum Turn {
 /// The turns. Each is as long as those before it together, or longer, so that what was tried in vain costs little; of the programs with which `unthread bench engines` measures, none takes more than twice as
 /// long as with `mcr` alone. What was measured there: eight questions (less than half a millisecond) find the failures for which `mcr` is quicker than the others, and are the end of programs in which next to
 /// nothing can happen; 100 states of two threads cost as much, and 60 looks a few milliseconds, in which most of the programs are learnt; 10,000 states another few, with which the rest are done that
-/// have much data (`msqueue`, `bubblesort`, `waitnotify`). From there on programs are large (`fib_bench 5` has 5 million states to visit, SATCheck's take thousands of looks).
+/// have much data (`msqueue`, `bubblesort`, `waitnotify`). From there on programs are large (`fib_bench 5` has two million states, SATCheck's take thousands of looks).
 const TURNS: [Turn; 8] = [
     Turn::Executions(8),
     Turn::States(300),
