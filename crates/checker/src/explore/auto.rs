@@ -28,7 +28,7 @@ enum Turn {
 /// have much data (`msqueue`, `bubblesort`, `waitnotify`). From there on programs are large (`fib_bench 5` has two million states, SATCheck's take thousands of looks).
 const TURNS: [Turn; 8] = [
     Turn::Executions(8),
-    Turn::States(300),
+    Turn::States(FEW),
     Turn::Learning(60),
     Turn::States(30_000),
     Turn::Learning(200),
@@ -36,6 +36,9 @@ const TURNS: [Turn; 8] = [
     Turn::Learning(6_400),
     Turn::States(32_000_000),
 ];
+
+/// So much is visited first.
+const FEW: u64 = 300;
 
 /// Longer executions are not run one by one.
 const MOST_EVENTS: u64 = 1_000;
@@ -56,7 +59,8 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
         let report = match turn {
             Turn::Executions(looks) => within(looks, watch, |watch| run(subject, options, watch)).flatten(),
             Turn::States(parts) => {
-                let visited = states(&bounded(subject, options, parts / n_parts));
+                let reduced = parts > FEW || !is_limited(options);
+                let visited = states(&Options { reduced, ..bounded(subject, options, parts / n_parts) });
                 (!met_bound(&visited, options)).then_some(visited)
             }
             Turn::Learning(looks) => {
@@ -81,7 +85,7 @@ fn after_all(why: StopReason, mut report: Report) -> Report {
 
 /// Runs executions one by one. Nothing, if somebody else has to find out.
 fn run(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Option<Report> {
-    if subject.has_cycles() {
+    if subject.has_cycles() || is_limited(options) {
         return None;
     }
     let mut running = Engine::Mcr.adapt(&Options { engine: Engine::Mcr, jobs: 1, ..options.clone() });
@@ -92,6 +96,12 @@ fn run(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Optio
         StopReason::Exhausted | StopReason::Violation | StopReason::TimeLimit | StopReason::Interrupted
     );
     is_over.then_some(report)
+}
+
+/// Whether somebody has set a limit: then they want to know how far a search comes with it, and all states are visited while they are few.
+fn is_limited(options: &Options) -> bool {
+    let limits = &options.limits;
+    [limits.states, limits.executions, limits.events].into_iter().any(|limit| limit != u64::MAX)
 }
 
 /// Whether a search of states ended because of the bound that was added here.
@@ -118,7 +128,7 @@ fn learn(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Res
 /// A search of states whose number is the only bound, so that stores may wait as long as they like, unless threads can go round in circles and store for ever.
 fn bounded(subject: &Interpreter<'_>, options: &Options, most_states: u64) -> Options {
     let count_histories = options.count_histories || options.coverage == Coverage::States;
-    let mut options = Options { engine: Engine::Exhaustive, reduced: true, count_histories, ..options.clone() };
+    let mut options = Options { engine: Engine::Exhaustive, count_histories, ..options.clone() };
     if !subject.has_cycles() {
         options.rules = options.rules.unbounded();
     }
