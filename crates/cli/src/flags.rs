@@ -341,8 +341,8 @@ pub(crate) struct SizesFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct EnginesFlags {
-    /// A folder of `corpus/programs`; if it is not given, all of them
-    pub(crate) folder: Option<String>,
+    /// How the names of programs begin: papers, peers/fib, ...; if it is not given, all of them
+    pub(crate) programs: Option<String>,
     /// Print the table in Markdown
     #[arg(long)]
     pub(crate) markdown: bool,

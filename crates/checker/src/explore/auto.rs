@@ -1,19 +1,47 @@
 //! Engine `auto`: whichever engine is best for the program, found by trying.
 //!
-//! A search of states and the engine that learns from executions take turns, longer ones each time. Most programs have few states, and where data multiplies but states do not, nothing
-//! beats visiting them; where threads and stores multiply, learning does. It has the last turn, without a bound; but if executions are without end (threads that go round in circles),
-//! the search of states goes on for as long as it takes. The bounds are counts, so the same program is always searched in the same way.
-//!
-//! The first turn visits all states, so that of small programs the shortest way to a failure is found and told; later ones only those that can show something new (`Options::reduced`).
+//! Three engines take turns, longer ones each time: one that runs executions one by one, a search of states that leaves out what shows nothing new, and the engine that learns from all executions. Where a
+//! failure is near or there is next to nothing to explore, nothing beats a few executions; most programs have few states, and where data multiplies but states do not, nothing beats visiting them; where
+//! threads and stores multiply, learning does. It has the last turn, without a bound; but if executions are without end (threads that go round in circles), the search of states goes on for as long as it
+//! takes. The bounds are counts, so the same program is always searched in the same way.
 
-use super::{Coverage, Engine, Options, Progress, Stage, Watch, cumulative, exhaustive};
+use super::{Coverage, Engine, Options, Progress, Stage, Watch, cumulative, exhaustive, mcr};
 use crate::execution::{Interpreter, Subject};
 use crate::report::{Report, StopReason};
 use crate::solver::Query;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The turns: how much is visited (states, times their parts: memory, and each thread), and then how often the engine that learns may look up from its work.
-const TURNS: [(u64, u64); 3] = [(30_000, 40), (1_200_000, 800), (32_000_000, u64::MAX)];
+/// A turn, and how much is done in it.
+#[derive(Clone, Copy)]
+enum Turn {
+    /// Executions are run one by one: so many looks up from the work, about one for each question to the solver.
+    Executions(u64),
+    /// States are visited: so many, times their parts (memory, and each thread).
+    States(u64),
+    /// Everything is learnt that executions show: so many looks up from the work, one for each question and for every thousand literals that the solver tries.
+    Learning(u64),
+}
+
+/// The turns. Each is as long as those before it together, or longer, so that what was tried in vain costs little; of the programs with which `unthread bench engines` measures, none takes more than twice as
+/// long as with `mcr` alone. What was measured there: eight questions (less than half a millisecond) find the failures for which `mcr` is quicker than the others, and are the end of programs in which next to
+/// nothing can happen; 100 states of two threads cost as much, and 60 looks a few milliseconds, in which most of the programs are learnt; 10,000 states another few, with which the rest are done that
+/// have much data (`msqueue`, `bubblesort`, `waitnotify`). From there on programs are large (`fib_bench 5` has two million states, SATCheck's take thousands of looks).
+const TURNS: [Turn; 8] = [
+    Turn::Executions(8),
+    Turn::States(FEW),
+    Turn::Learning(60),
+    Turn::States(30_000),
+    Turn::Learning(200),
+    Turn::States(1_200_000),
+    Turn::Learning(6_400),
+    Turn::States(32_000_000),
+];
+
+/// So much is visited first.
+const FEW: u64 = 300;
+
+/// Longer executions are not run one by one.
+const MOST_EVENTS: u64 = 1_000;
 
 /// How many executions are tried where threads can go round in circles, and each lap may show something new.
 const MOST_LAPPING_EXECUTIONS: u64 = 2_000;
@@ -27,18 +55,53 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
         return states(&exhaustive);
     }
     let n_parts = subject.initial().len() as u64 + 1;
-    for (turn, (most_parts, most_looks)) in TURNS.into_iter().enumerate() {
-        let visited = states(&Options { reduced: turn > 0, ..bounded(subject, options, most_parts / n_parts) });
-        if !met_bound(&visited, options) {
-            return visited;
-        }
-        let learning = Turn { watch, left: AtomicU64::new(most_looks) };
-        let learnt = learn(subject, options, &learning);
-        if !learning.is_over() {
-            return learnt.unwrap_or_else(|| states(&exhaustive));
+    for turn in TURNS {
+        let report = match turn {
+            Turn::Executions(looks) => within(looks, watch, |watch| run(subject, options, watch)).flatten(),
+            Turn::States(parts) => {
+                let reduced = parts > FEW || !is_limited(options);
+                let visited = states(&Options { reduced, ..bounded(subject, options, parts / n_parts) });
+                (!met_bound(&visited, options)).then_some(visited)
+            }
+            Turn::Learning(looks) => {
+                let learnt = within(looks, watch, |watch| learn(subject, options, watch));
+                learnt.map(|learnt| learnt.unwrap_or_else(|why| after_all(why, states(&exhaustive))))
+            }
+        };
+        if let Some(report) = report {
+            return report;
         }
     }
-    unreachable!("the last turn has no end of its own")
+    learn(subject, options, watch).unwrap_or_else(|why| after_all(why, states(&exhaustive)))
+}
+
+/// A search of states that had to be made because learning came to no end. That the solver failed is a mistake of ours, and said.
+fn after_all(why: StopReason, mut report: Report) -> Report {
+    if let (StopReason::Failed(why), Some(coverage)) = (why, &mut report.coverage) {
+        *coverage += &format!(" (engine cumulative failed: {why})");
+    }
+    report
+}
+
+/// Runs executions one by one. Nothing, if somebody else has to find out.
+fn run(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Option<Report> {
+    if subject.has_cycles() || is_limited(options) {
+        return None;
+    }
+    let mut running = Engine::Mcr.adapt(&Options { engine: Engine::Mcr, jobs: 1, ..options.clone() });
+    running.limits.events = running.limits.events.min(MOST_EVENTS);
+    let report = mcr::check(subject, &running, watch);
+    let is_over = matches!(
+        report.stop,
+        StopReason::Exhausted | StopReason::Violation | StopReason::TimeLimit | StopReason::Interrupted
+    );
+    is_over.then_some(report)
+}
+
+/// Whether somebody has set a limit: then they want to know how far a search comes with it, and all states are visited while they are few.
+fn is_limited(options: &Options) -> bool {
+    let limits = &options.limits;
+    [limits.states, limits.executions, limits.events].into_iter().any(|limit| limit != u64::MAX)
 }
 
 /// Whether a search of states ended because of the bound that was added here.
@@ -46,8 +109,8 @@ fn met_bound(report: &Report, options: &Options) -> bool {
     report.stop == StopReason::StateLimit && report.statistics.states < options.limits.states
 }
 
-/// Learns from executions. Nothing, if they are without end, or if that failed.
-fn learn(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Option<Report> {
+/// Learns from executions. Otherwise says why that comes to no end, or failed.
+fn learn(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Result<Report, StopReason> {
     let mut learning = Engine::Cumulative.adapt(&Options { engine: Engine::Cumulative, ..options.clone() });
     if subject.has_cycles() {
         learning.limits.executions = learning.limits.executions.min(MOST_LAPPING_EXECUTIONS);
@@ -59,7 +122,7 @@ fn learn(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Opt
         StopReason::ExecutionLimit => learning.limits.executions < options.limits.executions,
         _ => false,
     };
-    (!met_bound).then_some(report)
+    if met_bound { Err(report.stop) } else { Ok(report) }
 }
 
 /// A search of states whose number is the only bound, so that stores may wait as long as they like, unless threads can go round in circles and store for ever.
@@ -73,19 +136,20 @@ fn bounded(subject: &Interpreter<'_>, options: &Options, most_states: u64) -> Op
     options
 }
 
+/// Searches for so many looks. Nothing, if that was not enough.
+fn within<T>(looks: u64, watch: &dyn Watch, search: impl FnOnce(&dyn Watch) -> T) -> Option<T> {
+    let patience = Patience { watch, left: AtomicU64::new(looks) };
+    let found = search(&patience);
+    (patience.left.load(Ordering::Relaxed) > 0).then_some(found)
+}
+
 /// Ends a search after so many looks: a bound on work without a clock.
-struct Turn<'w> {
+struct Patience<'w> {
     watch: &'w dyn Watch,
     left: AtomicU64,
 }
 
-impl Turn<'_> {
-    fn is_over(&self) -> bool {
-        self.left.load(Ordering::Relaxed) == 0
-    }
-}
-
-impl Watch for Turn<'_> {
+impl Watch for Patience<'_> {
     fn look(&self, progress: &Progress) -> Option<StopReason> {
         if let Some(stop) = self.watch.look(progress) {
             return Some(stop);

@@ -92,7 +92,7 @@ impl Engine {
     /// In a sentence.
     pub fn describe(self) -> &'static str {
         match self {
-            Engine::Auto => "a search of states while they are few, then one that learns from executions",
+            Engine::Auto => "a few executions, then a search of states and one that learns from executions in turn",
             Engine::Exhaustive => "every reachable state, once",
             Engine::Cumulative => "maximal causality over all executions at once: only those that show something new",
             Engine::Mcr => "maximal causality reduction: one execution per combination of thread histories",

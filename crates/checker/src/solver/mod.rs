@@ -23,6 +23,8 @@ use demand::{OpenChoice, Overlaps};
 pub(crate) use levels::Levels;
 use order::Order;
 pub(crate) use precedence::{Place, Precedence, Reasons};
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// Answers questions about one problem.
 pub struct Solver<'p> {
@@ -35,6 +37,8 @@ pub struct Solver<'p> {
     open: Vec<OpenChoice>,
     /// Pairs of sections that the core knows to exclude one another.
     overlaps: Overlaps,
+    /// How many more rounds of guessing it may take to answer.
+    left: Rc<Cell<u64>>,
 }
 
 /// An answer.
@@ -66,15 +70,20 @@ pub struct Solution {
 impl<'p> Solver<'p> {
     /// A solver for the problem.
     pub fn new(problem: &'p Problem, first_sources: usize) -> Solver<'p> {
-        let mut core = BasicSolver::default();
+        let (mut core, left) = (BasicSolver::default(), Rc::new(Cell::new(u64::MAX)));
+        let counter = left.clone();
+        core.cb_mut().set_stop(move || {
+            counter.set(counter.get().saturating_sub(1));
+            counter.get() == 0
+        });
         let truth = batsat::Lit::new(core.new_var(lbool::TRUE, true), true);
         core.add_clause_reuse(&mut vec![truth]);
         // The first variable is always true, and none of ours.
         let names = Names { ours: vec![u32::MAX], cores: vec![u32::MAX; problem.n_vars as usize] };
         let order = Order::new(problem);
         let theory = Ordering { order, names, levels: Levels::default(), n_seen: 0, hopeless: false, truth };
-        let mut solver =
-            Solver { problem, core, theory, added: Vec::new(), open: Vec::new(), overlaps: Overlaps::default() };
+        let overlaps = Overlaps::default();
+        let mut solver = Solver { problem, core, theory, added: Vec::new(), open: Vec::new(), overlaps, left };
         for clause in &problem.clauses {
             solver.add(clause);
         }
@@ -110,6 +119,12 @@ impl<'p> Solver<'p> {
 
     /// Looks for a solution in which the assumptions hold.
     pub fn solve(&mut self, assumptions: &[Lit]) -> Answer {
+        self.solve_within(u64::MAX, assumptions)
+    }
+
+    /// As [`Solver::solve`], but it may give up after so many rounds of guessing. What it has learnt it keeps.
+    pub fn solve_within(&mut self, rounds: u64, assumptions: &[Lit]) -> Answer {
+        self.left.set(rounds);
         let assumptions: Vec<_> = assumptions.iter().map(|&lit| self.core_literal(lit)).collect();
         loop {
             let narrow = self.open.iter().map(|open| !open.more);

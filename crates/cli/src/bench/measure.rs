@@ -13,7 +13,7 @@ use unthread_checker::program::{Program, Source};
 use unthread_checker::report::{Report, StopReason, Style, Verdict, diagnostics};
 
 /// None of the programs stores for ever, so buffers need no bound; 8, the default, is fewer than some of them fill.
-const MAX_BUFFER: usize = 64;
+pub(super) const MAX_BUFFER: usize = 64;
 
 /// One measurement: how many executions, how long, and how it ended.
 #[derive(Clone, Copy)]

@@ -7,6 +7,7 @@ mod papers;
 mod satcheck;
 mod sizes;
 mod sober;
+mod workload;
 
 pub(crate) use engines::engines;
 pub(crate) use sizes::sizes;
@@ -19,7 +20,6 @@ use anyhow::bail;
 use measure::{Count, Meter};
 use papers::{Measure, TABLES, Table};
 use std::path::{Path, PathBuf};
-use unthread_checker::execution::MemoryModel;
 
 const SIGNS: &str = "Signs: * not finished in an hour, ! everything covered and no error found, ⊖ the tool failed, OOM out of memory, \
                      > stopped after --max-time.";
@@ -81,10 +81,7 @@ fn programs(corpus: Option<&Path>, name: &str) -> anyhow::Result<PathBuf> {
 
 /// A table with our columns: the header first.
 fn rows(table: &Table, meter: &mut Meter) -> anyhow::Result<Vec<Vec<String>>> {
-    let memories: &[MemoryModel] = match table.measure {
-        Measure::All | Measure::FirstError => &MemoryModel::ALL,
-        Measure::AllSc | Measure::FirstErrorSc => &[MemoryModel::Sc],
-    };
+    let memories = table.measure.memories();
     let first_error = matches!(table.measure, Measure::FirstError | Measure::FirstErrorSc);
     let ours = memories
         .iter()

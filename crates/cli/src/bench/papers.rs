@@ -3,6 +3,8 @@
 //! Signs in the numbers: `*` did not end within an hour, `!` ended without finding the error, `⊖` the tool failed, OOM out of memory. A dash: not
 //! published.
 
+use unthread_checker::execution::MemoryModel;
+
 /// A published table, and what to measure beside it.
 pub(super) struct Table {
     pub(super) title: &'static str,
@@ -24,6 +26,16 @@ pub(super) enum Measure {
     FirstError,
     /// Executions until the first error, under SC.
     FirstErrorSc,
+}
+
+impl Measure {
+    /// The memory models of our columns.
+    pub(super) fn memories(self) -> &'static [MemoryModel] {
+        match self {
+            Measure::All | Measure::FirstError => &MemoryModel::ALL,
+            Measure::AllSc | Measure::FirstErrorSc => &[MemoryModel::Sc],
+        }
+    }
 }
 
 /// One program.

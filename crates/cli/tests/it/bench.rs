@@ -86,10 +86,11 @@ fn every_engine_is_compared_with_the_first() {
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", run.out);
     let header = "| program | memory | mcr | cumulative | auto | mcr/cumulative | mcr/auto |";
     assert_eq!(run.out.lines().next(), Some(header), "{}", run.out);
-    assert!(run.out.contains("| seqlock | sc | "), "{}", run.out);
+    assert!(run.out.contains("| satcheck/seqlock N=2 | sc | "), "{}", run.out);
     for engine in ["cumulative", "auto"] {
         let is_summary = |line: &str| {
-            line.starts_with(&format!("{engine}: ")) && line.contains("times faster than mcr (geometric mean of")
+            line.starts_with(&format!("{engine}, satcheck: "))
+                && line.contains("times faster than mcr (geometric mean of")
         };
         assert!(run.out.lines().any(is_summary), "{}", run.out);
     }

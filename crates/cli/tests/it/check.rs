@@ -15,7 +15,7 @@ fn a_program_without_mistakes_is_verified() {
         &["--memory", "sc"],
         expect![[r#"
         exit code 0
-        <stdin>: sc: verified: 61 states, 3 executions, 3 histories, 3 final memories
+        <stdin>: sc: verified: 3 executions, 3 histories, 3 final memories
     "#]],
     );
 }
@@ -66,9 +66,9 @@ fn each_memory_model_has_its_headline() {
         &["--memory", "all"],
         expect![[r#"
         exit code 0
-        <stdin>: sc: verified: 9 states, 1 execution, 2 histories, 1 final memory
-        <stdin>: tso: verified: 9 states, 1 execution, 2 histories, 1 final memory
-        <stdin>: pso: verified: 9 states, 1 execution, 2 histories, 1 final memory
+        <stdin>: sc: verified: 2 executions, 2 histories, 1 final memory
+        <stdin>: tso: verified: 2 executions, 2 histories, 1 final memory
+        <stdin>: pso: verified: 2 executions, 2 histories, 1 final memory
     "#]],
     );
 }
@@ -81,7 +81,7 @@ fn constants_can_be_set() {
         &[],
         expect![[r#"
             exit code 0
-            <stdin>: tso: verified: 5 states, 1 execution, 1 history, 1 final memory
+            <stdin>: tso: verified: 1 execution, 1 history, 1 final memory
         "#]],
     );
     assert_eq!(unthread_stdin(program, &["check", "-", "-D", "N=2"]).code, 1);
@@ -199,7 +199,7 @@ fn an_exists_is_answered_with_a_witness() {
         &["--memory", "sc"],
         expect![[r#"
             exit code 0
-            <stdin>: sc: verified: 13 states, 2 executions, 1 history, 2 final memories
+            <stdin>: sc: verified: 1 execution, 1 history, 2 final memories
             <stdin>:4:1: exists (x == 1): found
             schedule: 1.0x2.1
             replay:   unthread replay 1.0x2.1 - --memory sc
@@ -242,7 +242,7 @@ fn a_limit_makes_it_inconclusive_and_says_what_to_do() {
         &["--memory", "sc", "--max-time", "0"],
         expect![[r#"
         exit code 3
-        <stdin>: sc: inconclusive: the time was up (1 state, 0 executions, 0 final memories)
+        <stdin>: sc: inconclusive: the time was up (1 execution, 1 history, 1 final memory)
         help: raise `--max-time`, or make the program smaller
     "#]],
     );
@@ -255,7 +255,7 @@ fn a_program_that_never_ends_is_pointed_out() {
         &["--memory", "sc"],
         expect![[r#"
             exit code 0
-            <stdin>: sc: verified: 2 states, 0 executions, 0 histories, 0 final memories
+            <stdin>: sc: verified: 0 executions, 0 histories, 0 final memories
             note: no execution comes to an end: each goes on for ever, or an `assume` cuts it off
         "#]],
     );

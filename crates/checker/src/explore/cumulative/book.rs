@@ -80,6 +80,8 @@ pub(super) struct Formula {
 pub(super) enum Meaning {
     /// Nothing.
     Other,
+    /// Nothing. Other literals make it true; clauses in which it stands by itself are true if it is false.
+    Follows,
     /// Nothing, but that it is looked for.
     Goal,
     /// "The thread goes on this way."
@@ -123,6 +125,8 @@ pub(super) struct Node {
     pub(super) depth: u32,
     /// When it was first performed, in its run.
     pub(super) hint: u32,
+    /// The thread is known to fail here.
+    pub(super) fails: bool,
 }
 
 /// What is written of a node.
@@ -308,6 +312,7 @@ impl<'a> Book<'a> {
             seen_last: false,
             depth: 0,
             hint: u32::MAX,
+            fails: self.locals.fails(local),
         });
         local
     }
@@ -323,6 +328,12 @@ impl<'a> Book<'a> {
 
     pub(super) fn entry_mut(&mut self, node: NodeId) -> &mut Entry {
         self.nodes[node as usize].entry.as_mut().expect("the node is in the book")
+    }
+
+    /// Whether the thread fails at once if it goes this way.
+    pub(super) fn fails(&self, edge: EdgeId) -> bool {
+        let key = &self.edges[edge as usize].key;
+        key.fails || key.target.is_some_and(|node| self.nodes[node as usize].fails)
     }
 
     /// A number that edges of one thread about one cell have in common.

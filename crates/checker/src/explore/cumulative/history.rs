@@ -166,6 +166,11 @@ impl Locals for ByHistory {
         self.states[local as usize].at.clone().unwrap_or(given_up)
     }
 
+    fn fails(&self, _: Local) -> bool {
+        // Nothing is known before a run has come here.
+        false
+    }
+
     fn may_see(&self, local: Local, version: History) -> bool {
         let at = self.states[local as usize].at.as_ref();
         let object = at.filter(|at| is_ordered(&at.operation)).and_then(|at| at.object);

@@ -137,7 +137,7 @@ impl Book<'_> {
         if let Some(entry) = &self.nodes[node as usize].entry {
             return entry.reached;
         }
-        let reached = self.formula.var(Meaning::Other);
+        let reached = self.formula.var(Meaning::Follows);
         let more = self.formula.var(Meaning::More(u32::MAX));
         if self.is_start(node) {
             self.formula.clause([reached]);
@@ -288,7 +288,7 @@ impl Book<'_> {
         if let Some(before) = entry.ladder {
             self.formula.clause([!lit, !before]);
         }
-        let ladder = self.formula.var(Meaning::Other);
+        let ladder = self.formula.var(Meaning::Follows);
         self.formula.clause([!lit, ladder]);
         if let Some(before) = entry.ladder.replace(ladder) {
             self.formula.clause([!before, ladder]);

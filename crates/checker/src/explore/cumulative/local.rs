@@ -45,6 +45,9 @@ pub(super) trait Locals {
     /// Where a thread is. Requires that a run has come here.
     fn at(&self, local: Local) -> At;
 
+    /// Whether a thread is known to fail here.
+    fn fails(&self, local: Local) -> bool;
+
     /// Whether a thread here can see what was left in an opaque object by whoever has come to this history. "No" is certain.
     fn may_see(&self, local: Local, version: History) -> bool;
 
@@ -150,6 +153,10 @@ impl Locals for ByState<'_> {
             awaiting: self.subject.awaiting(thread).to_vec(),
             place: self.subject.span(thread).start,
         }
+    }
+
+    fn fails(&self, local: Local) -> bool {
+        matches!(self.subject.operation(&self.state(local).thread), Operation::Fail(_))
     }
 
     fn may_see(&self, _: Local, _: History) -> bool {

@@ -117,7 +117,9 @@ impl Core {
                 _ => false,
             };
             let polarity = if preferred { lbool::TRUE } else { lbool::FALSE };
-            let told = self.solver.new_var(polarity, true);
+            // What follows from the rest is never guessed: whatever is left open at the end can be false.
+            let follows = matches!(book.formula.meanings[var], Meaning::Follows | Meaning::More(_) | Meaning::Closed);
+            let told = self.solver.new_var(polarity, !follows);
             debug_assert_eq!(told.idx() as usize, var);
         }
         self.n_vars = book.formula.meanings.len();

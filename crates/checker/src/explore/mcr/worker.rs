@@ -16,6 +16,9 @@ use rustc_hash::FxHashMap;
 /// No execution of an IR program that ends is longer, unless the user says so.
 pub(super) const MOST_EVENTS: u64 = 100_000;
 
+/// There is a look for so many rounds of guessing. A question is interrupted for that when it has taken as many, then twice as many, and so on.
+const ROUNDS: u64 = 1 << 9;
+
 pub(super) struct Worker<'a, 'p, S: Describe> {
     pub(super) subject: &'a S,
     pub(super) machine: Machine<'a, S>,
@@ -297,17 +300,24 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
             state.solver.queries += 1;
             u64::from(state.seen.len())
         };
-        if let Some(stop) = self.watch.look(&Progress { states: 0, waiting: 0, executions }) {
-            return Err(stop);
-        }
-        let solving = During::new(self.watch, Stage::Solve);
-        let answer = solver.solve(&[assumption]);
-        drop(solving);
+        // Whoever has a clock, or counts, looks up now and then in the middle of a question.
+        let mut rounds = ROUNDS;
+        let answer = loop {
+            for _ in 0..rounds / ROUNDS {
+                if let Some(stop) = self.watch.look(&Progress { states: 0, waiting: 0, executions }) {
+                    return Err(stop);
+                }
+            }
+            let _solving = During::new(self.watch, Stage::Solve);
+            match solver.solve_within(rounds, &[assumption]) {
+                Answer::Unknown => rounds *= 2,
+                answer => break answer,
+            }
+        };
         self.watch.query(&Query::new(goal, solver, &[assumption], &answer));
-        match answer {
-            Answer::Yes(solution) => Ok(Some(solution)),
-            Answer::No => Ok(None),
-            Answer::Unknown => Err(StopReason::Failed("the solver gave up".to_string())),
-        }
+        Ok(match answer {
+            Answer::Yes(solution) => Some(solution),
+            Answer::No | Answer::Unknown => None,
+        })
     }
 }

@@ -21,7 +21,7 @@ use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 
 /// How often the clock is looked at: after so many literals. That is the best measure of how much is done that does not depend on a clock.
-const LOOK_EVERY: usize = 1 << 13;
+const LOOK_EVERY: usize = 1 << 10;
 
 /// No place, no node, no edge.
 const NONE: u32 = u32::MAX;
@@ -296,7 +296,7 @@ impl<'b, 'a> Ordered<'b, 'a> {
                 self.late.push(meaning);
                 self.put_late(meaning)
             }
-            Meaning::Other | Meaning::Goal | Meaning::More(_) | Meaning::Lock(_) => Ok(()),
+            Meaning::Other | Meaning::Follows | Meaning::Goal | Meaning::More(_) | Meaning::Lock(_) => Ok(()),
         }
     }
 
