@@ -257,7 +257,7 @@ fn destructors_that_panic_when_an_execution_is_given_up_do_no_harm() {
     struct Even(Arc<Mutex<u32>>);
     impl Drop for Even {
         fn drop(&mut self) {
-            let is_even = *self.0.lock().unwrap() % 2 == 0;
+            let is_even = self.0.lock().unwrap().is_multiple_of(2);
             HALF_WAY.fetch_add(usize::from(!is_even), SeqCst);
             assert!(is_even, "half-way");
         }
