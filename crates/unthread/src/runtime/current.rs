@@ -46,6 +46,20 @@ impl Request {
         Request { operation, site: 0, awaiting, unseen, polls, waits: Waits::Forever, object: None }
     }
 
+    /// Whether it may have to wait for others.
+    pub(super) fn may_wait(&self) -> bool {
+        let waits = matches!(
+            self.operation,
+            Operation::Lock { .. }
+                | Operation::Reacquire { .. }
+                | Operation::Join { .. }
+                | Operation::Fail(_)
+                | Operation::Stop
+                | Operation::End
+        );
+        waits || !self.awaiting.is_empty() || !self.polls.is_empty()
+    }
+
     /// An operation on an object whose contents only the code under test knows.
     pub(crate) fn on(object: Option<Loc>, operation: Operation) -> Request {
         Request { object, ..Request::of(operation) }

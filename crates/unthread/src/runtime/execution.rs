@@ -231,7 +231,7 @@ impl Execution {
         if let Some((times, site)) = self.busiest_place() {
             self.names.borrow_mut().note_busy(times, site);
         }
-        if self.n_changing.get() > 0 {
+        if self.n_changing.get() > 0 || self.is_cut() {
             return self.forget();
         }
         let n_threads = self.threads.borrow().len();
@@ -248,8 +248,16 @@ impl Execution {
         let _ = self.drop_lazies();
     }
 
-    /// Drops nothing of what threads and statics own. Somebody was half way through a change of what a lock protects: destructors may find that it does not
-    /// make sense, and one that panics while its thread unwinds would end the process.
+    /// Whether some thread could have gone on.
+    fn is_cut(&self) -> bool {
+        self.threads.borrow().iter().any(|thread| {
+            let runs = |fiber: &Fiber| fiber.has_begun() && !fiber.has_ended();
+            thread.fiber.borrow().as_ref().is_some_and(runs) && !thread.request.borrow().may_wait()
+        })
+    }
+
+    /// Drops nothing of what threads and statics own. Somebody was half way through a change: destructors may find that it does not make sense, and
+    /// one that panics while its thread unwinds would end the process.
     fn forget(&self) {
         for thread in self.threads.borrow().iter() {
             if let Some(mut fiber) = thread.fiber.borrow_mut().take() {
