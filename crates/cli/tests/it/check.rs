@@ -95,22 +95,21 @@ fn a_deadlock_says_who_waits_for_what() {
         &["--memory", "sc"],
         expect![[r#"
             exit code 1
-            <stdin>: sc: violation: deadlock: one waits for `b`, which two holds; two waits for `a`, which one holds
-             --> <stdin>:2:23
+            <stdin>: sc: violation: deadlock: two waits for `b`, which one holds
+             --> <stdin>:3:14
               |
-            2 | thread one { lock(a); lock(b); }
-              |                       ^^^^^^^ in thread one
             3 | thread two { lock(b); lock(a); }
-              |                       ------- in thread two
+              |              ^^^^^^^ in thread two
 
-            why: one waits for `b` (line 2), which two took (line 3); two waits for `a` (line 3), which one took (line 2)
+            why: two waits for `b` (line 3), which one took (line 2) and does not give back
 
-              step  line  0 one   1 two
-            ▸    1     2  lock a
-            ▸    2     3          lock b
+              step  line  0 one
+                 1     2  lock a
+            ▸    2     2  lock b
+                 3     2  end
 
-            schedule: 0.1
-            replay:   unthread replay 0.1 - --memory sc
+            schedule: 0x3
+            replay:   unthread replay 0x3 - --memory sc
 
         "#]],
     );
@@ -124,7 +123,23 @@ fn all_violations_are_numbered() {
         &["--memory", "sc", "--all-violations"],
         expect![[r#"
             exit code 1
-            <stdin>: sc: violation 1 of 2: assertion: r == 0
+            <stdin>: sc: violation 1 of 2: assertion: x == 2
+             --> <stdin>:3:19
+              |
+            3 | thread u { x = 1; assert(x == 2); }
+              |                   ^^^^^^^^^^^^^^ in thread u
+
+            why: u read `x` = 1 (line 3), which it had stored (line 3)
+
+              step  line  1 u
+            ▸    1     3  x = 1
+            ▸    2     3  x → 1
+                 3     3  ✗ assertion
+
+            schedule: 1x3
+            replay:   unthread replay 1x3 - --memory sc
+
+            <stdin>: sc: violation 2 of 2: assertion: r == 0
              --> <stdin>:2:23
               |
             2 | thread t { let r = x; assert(r == 0); }
@@ -141,22 +156,6 @@ fn all_violations_are_numbered() {
 
             schedule: 1x3.0x2
             replay:   unthread replay 1x3.0x2 - --memory sc
-
-            <stdin>: sc: violation 2 of 2: assertion: x == 2
-             --> <stdin>:3:19
-              |
-            3 | thread u { x = 1; assert(x == 2); }
-              |                   ^^^^^^^^^^^^^^ in thread u
-
-            why: u read `x` = 1 (line 3), which it had stored (line 3)
-
-              step  line  1 u
-            ▸    1     3  x = 1
-            ▸    2     3  x → 1
-                 3     3  ✗ assertion
-
-            schedule: 1x3
-            replay:   unthread replay 1x3 - --memory sc
 
         "#]],
     );
