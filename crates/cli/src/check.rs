@@ -22,11 +22,6 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
     if flags.dump_smt2.is_some() && !asks_a_solver {
         bail!("`--dump-smt2` needs an engine that asks a solver: `--engine mcr` or `--engine cumulative`");
     }
-    if flags.traces && flags.monitor.is_none() && flags.memory.0 != [MemoryModel::Sc] {
-        bail!(
-            "`--traces` runs sc executions: add `--memory sc`, or `--monitor store-buffers` to ask about tso and pso; without `--traces`, icb covers them state by state, and stores arrive at no preemption"
-        );
-    }
     if let Some(monitor) = flags.monitor {
         require_watchable(monitor, flags)?;
     }

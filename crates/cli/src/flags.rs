@@ -95,7 +95,7 @@ pub(crate) struct CheckFlags {
     /// For `icb`: the most preemptions of an execution
     #[arg(long, value_name = "N")]
     preemptions: Option<u32>,
-    /// For `icb` under sc: run one execution for each trace (partial order reduction) instead of visiting each state once
+    /// For `icb`: run one execution for each trace (partial order reduction) instead of visiting each state once
     #[arg(long)]
     pub(crate) traces: bool,
     /// For `random` and `pct`: equal seeds give equal executions

@@ -23,7 +23,7 @@ pub enum Engine {
     Icb {
         /// The last bound.
         preemptions: u32,
-        /// One execution for each trace, instead of every state once. For SC.
+        /// One execution for each trace, instead of every state once.
         traces: bool,
     },
     /// Random executions.

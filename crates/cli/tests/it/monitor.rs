@@ -66,7 +66,17 @@ fn a_monitor_needs_executions_and_stores_that_could_wait() {
     for engine in ["exhaustive", "mcr"] {
         assert!(refused(&["--engine", engine]).contains("does not run one for each trace"), "{engine}");
     }
-    let run = unthread(&["check", "corpus/programs/store_buffering.ut", "--engine", "icb", "--traces"]);
-    assert_eq!(run.code, 2);
-    assert!(run.err.contains("`--traces` runs sc executions"), "{}", run.err);
+}
+
+#[test]
+fn icb_finds_the_same_by_traces_as_by_states() {
+    let says = |memory: &str, more: &[&str]| {
+        let file = "corpus/programs/store_buffering.ut";
+        let run =
+            unthread(&[&["check", file, "--engine", "icb", "--preemptions", "1", "--memory", memory], more].concat());
+        run.out.contains("right.r == 0): found")
+    };
+    for (memory, is_found) in [("sc", false), ("tso", true), ("pso", true)] {
+        assert_eq!([says(memory, &[]), says(memory, &["--traces"])], [is_found; 2], "{memory}");
+    }
 }
