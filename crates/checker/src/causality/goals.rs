@@ -171,7 +171,7 @@ impl Causality {
         all
     }
 
-    /// A literal that says that all the cells which the event awaits keep the values that they had.
+    /// A literal that says that all the cells which the event awaits are there and keep the values that they had.
     fn unchanged(&mut self, event: usize, last: u32, looks: &mut BTreeMap<(Loc, i64), Vec<Lit>>) -> Lit {
         let unchanged = self.problem.var();
         for (loc, value) in self.events[event].awaiting.clone() {
@@ -179,6 +179,10 @@ impl Causality {
             let same: Vec<_> = values.into_iter().filter(|seen| seen.1 == value).map(|seen| seen.0).collect();
             let look = looks.entry((loc, value)).or_insert_with(|| self.look(last, loc, None, &same)).clone();
             self.problem.clause([&[!unchanged], look.as_slice()].concat());
+            for free in self.frees_of(loc) {
+                let freed = self.events[free].same.expect("it was performed");
+                self.problem.clause([!unchanged, !freed]);
+            }
         }
         unchanged
     }

@@ -138,7 +138,7 @@ impl Causality {
         }
     }
 
-    /// A spinning thread goes on only when one of the cells that it looks at shows another value.
+    /// A spinning thread goes on only when one of the cells that it looks at shows another value, or is freed.
     fn add_await(
         &mut self,
         event: usize,
@@ -156,7 +156,11 @@ impl Causality {
             let values = self.visible_values(visible, forced, event, loc, own.get(&loc));
             let different =
                 values.into_iter().filter(|seen| seen.1.value != value).map(|seen| seen.0).collect::<Vec<_>>();
-            changed.extend(self.look(self.events[event].issue, loc, own.get(&loc).copied(), &different));
+            let issue = self.events[event].issue;
+            changed.extend(self.look(issue, loc, own.get(&loc).copied(), &different));
+            for free in self.frees_of(loc) {
+                changed.push(self.freed_before(free, issue));
+            }
         }
         let own_result = awaiting.iter().filter(|&&(loc, _)| Some(loc) == seen).map(|cell| cell.1);
         let own_result: Vec<i64> = own_result.collect();
@@ -251,9 +255,7 @@ impl Causality {
             let deviates = self.events[free].hit_freed.then(|| self.other(free, 0));
             let happens = deviates.or(self.events[free].same).expect("it was performed");
             if deviates.is_none() {
-                let after = self.problem.before(node, issue);
-                self.problem.clause([!after, happens]);
-                freed.push(after);
+                freed.push(self.freed_before(free, issue));
             }
             let before = self.problem.before(issue, node);
             for &lit in &normal {
@@ -261,5 +263,21 @@ impl Causality {
             }
         }
         self.problem.clause(freed);
+    }
+
+    /// The events that free the block of a location, as in the run.
+    pub(super) fn frees_of(&self, loc: Loc) -> Vec<usize> {
+        let Some(block) = loc.block() else { return Vec::new() };
+        let frees =
+            |event: &Event| event.operation == Operation::Free { block } && event.same.is_some() && !event.hit_freed;
+        (0..self.events.len()).filter(|&event| frees(&self.events[event])).collect()
+    }
+
+    /// A literal that says that the event has freed its block before the node.
+    fn freed_before(&mut self, free: usize, node: Node) -> Lit {
+        let freed = self.problem.before(self.events[free].issue, node);
+        let happens = self.events[free].same.expect("it was performed");
+        self.problem.clause([!freed, happens]);
+        freed
     }
 }

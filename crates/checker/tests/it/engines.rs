@@ -121,11 +121,9 @@ fn several_workers_find_what_one_finds() {
     });
 }
 
-#[test]
-fn whichever_of_two_frees_comes_first_succeeds() {
+/// Engine mcr and an exhaustive search see the same histories of a program.
+fn mcr_sees_the_histories_of(text: &str) {
     use unthread_checker::frontend::ut;
-    let text = "struct Node { value }\nshared p = null;\nthread a { let q = new Node; p = q; if p != null { free(q); } }\n\
-                thread b { let r = p; if r != null { free(r); } }\n";
     let source = std::sync::Arc::new(unthread_checker::program::Source::new("frees.ut", text));
     let program = ut::parse(source, &Default::default()).expect("it is a program");
     let subject = Interpreter::new(&program);
@@ -134,6 +132,25 @@ fn whichever_of_two_frees_comes_first_succeeds() {
         let found = mcr::histories(&subject, &options).expect("everything is explored");
         let expected = exhaustive::histories(&subject, &options, u64::MAX, &Unwatched).expect("they are finite");
         assert_eq!(found, expected.combinations(), "{memory}");
+    }
+}
+
+#[test]
+fn whichever_of_two_frees_comes_first_succeeds() {
+    mcr_sees_the_histories_of(
+        "struct Node { value }\nshared p = null;\nthread a { let q = new Node; p = q; if p != null { free(q); } }\n\
+         thread b { let r = p; if r != null { free(r); } }\n",
+    );
+}
+
+/// Whoever spins on a block goes on when it is freed, whichever of the cells that it looks at comes first.
+#[test]
+fn a_thread_that_spins_on_a_block_notices_that_it_is_freed() {
+    for condition in ["p.value == 0", "x == 0 && p.value == 0", "p.value == 0 && x == 0"] {
+        mcr_sees_the_histories_of(&format!(
+            "struct Node {{ value }}\nshared x = 0;\nmain {{ let p = new Node; fork other(p); while {condition} {{ }} }}\n\
+             thread other(p) {{ free(p); x = 1; }}\n",
+        ));
     }
 }
 
