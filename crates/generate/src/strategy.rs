@@ -67,8 +67,8 @@ impl Features {
         questions: false,
     };
 
-    /// Heap blocks that are shared, used and freed by several threads: by chance alone threads hardly ever share one.
-    pub const BLOCKS: Features = Features { pointers: true, blocks: true, ..Features::MEMORY };
+    /// Heap blocks that are shared, used, waited for and freed by several threads: by chance alone threads hardly ever share one.
+    pub const BLOCKS: Features = Features { pointers: true, blocks: true, spins: true, ..Features::MEMORY };
 }
 
 /// Sketches with these features.
