@@ -21,9 +21,14 @@ mod watch;
 
 use clap::{CommandFactory, Parser};
 use flags::{BenchCommand, Command, Flags};
+use mimalloc::MiMalloc;
 use outcome::Outcome;
 use std::{io, process::ExitCode};
 use terminal::Terminal;
+
+/// Engines make and drop many small things.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let flags = Flags::parse();

@@ -22,12 +22,12 @@ enum Turn {
     Learning(u64),
 }
 
-/// The turns. Each is as long as those before it together, or longer, so that what was tried in vain costs little; of the programs with which `unthread bench engines` measures, none takes more than twice as
-/// long as with `mcr` alone. What was measured there: eight questions (less than half a millisecond) find the failures for which `mcr` is quicker than the others, and are the end of programs in which next to
-/// nothing can happen; 100 states of two threads cost as much, and 60 looks a few milliseconds, in which most of the programs are learnt; 10,000 states another few, with which the rest are done that
-/// have much data (`msqueue`, `bubblesort`, `waitnotify`). From there on programs are large (`fib_bench 5` has two million states, SATCheck's take thousands of looks).
+/// The turns. Each takes about as long as those before it together, or longer, so that what was tried in vain costs little. What was measured with `unthread bench engines`: four questions (a tenth of a
+/// millisecond) find the failures for which `mcr` is quicker than the others, and are the end of programs in which next to nothing can happen; 1,300 states of two threads cost up to a millisecond, and most
+/// of the programs have fewer; 60 looks a few milliseconds, in which most of the others are learnt; 10,000 states another few, with which those are done that have much data (`msqueue`, `bubblesort`,
+/// `waitnotify`). From there on programs are large (`fib_bench 5` has two million states, SATCheck's take thousands of looks).
 const TURNS: [Turn; 8] = [
-    Turn::Executions(8),
+    Turn::Executions(4),
     Turn::States(FEW),
     Turn::Learning(60),
     Turn::States(30_000),
@@ -38,7 +38,7 @@ const TURNS: [Turn; 8] = [
 ];
 
 /// So much is visited first.
-const FEW: u64 = 300;
+const FEW: u64 = 4_000;
 
 /// Longer executions are not run one by one.
 const MOST_EVENTS: u64 = 1_000;

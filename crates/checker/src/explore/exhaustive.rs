@@ -23,16 +23,20 @@ use std::rc::Rc;
 /// How often the watch is asked, in states.
 const LOOK_EVERY: u32 = 4096;
 
-/// Histories are counted unasked as long as that takes no more than this many states: a fraction of a second.
+/// Histories are counted unasked as long as that takes no more than this many states: a fraction of a second. After a search that leaves out what shows nothing new, which is for
+/// those who have no time, they are not.
 const CHEAP_STATES: u64 = 50_000;
 
 /// Searches everything and reports.
 pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
     let (mut findings, stop) = find(subject, options, watch);
     if stop == StopReason::Exhausted {
-        let cheap = CHEAP_STATES.min(options.limits.states);
-        let budget = if options.count_histories { options.limits.states } else { cheap };
-        let histories = histories(subject, options, budget, watch);
+        let budget = match options.count_histories {
+            true => options.limits.states,
+            false if options.reduced => 0,
+            false => CHEAP_STATES.min(options.limits.states),
+        };
+        let histories = (budget > 0).then(|| histories(subject, options, budget, watch)).flatten();
         findings.statistics.histories = histories.map(|histories| histories.len() as u64);
     }
     findings.report(stop)

@@ -167,7 +167,7 @@ fn auto_runs_visits_or_learns_whichever_is_least() {
     // There is but one execution.
     assert_eq!(engine_of("indep", 16), Engine::Mcr);
     assert_eq!(engine_of("msqueue", 3), Engine::Exhaustive);
-    assert_eq!(engine_of("readers", 12), Engine::Cumulative);
+    assert_eq!(engine_of("lastzero", 13), Engine::Cumulative);
     // Two million states, of which most show nothing new.
     assert_eq!(engine_of("fib_bench", 5), Engine::Exhaustive);
 }

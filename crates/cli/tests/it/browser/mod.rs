@@ -51,12 +51,12 @@ fn a_report_is_stepped_through_by_keys() {
     browser.open(&file);
     assert_eq!(
         browser.text("#sentence"),
-        "worker[0]'s store to wants[0] (line 12) was still in its buffer when worker[1] read wants[0] (line 13)"
+        "worker[1]'s store to wants[1] (line 12) was still in its buffer when worker[0] read wants[1] (line 13)"
     );
     // The first screen is where the two events show: the read is the present step, and the store is in its buffer.
     assert_eq!(browser.text("#position"), "step 5 of 14");
-    assert_eq!(browser.text(".row.now .event"), "wants[0] → 0:13");
-    assert_eq!(browser.text("#buffers"), "worker[0]wants[0] = 1worker[1]empty");
+    assert_eq!(browser.text(".row.now .event"), "wants[1] → 0:13");
+    assert_eq!(browser.text("#buffers"), "worker[0]emptyworker[1]wants[1] = 1");
     assert_eq!(browser.text(".source .now"), "13    while wants[other] == 1 {".replacen("13", "1301", 1));
     assert_eq!(browser.value(SHOWN_EVENTS), 2);
     browser.picture(&folder.join("first.png"));
