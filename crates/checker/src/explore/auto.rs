@@ -25,14 +25,17 @@ enum Turn {
 /// The turns. Each takes about as long as those before it together, or longer, so that what was tried in vain costs little. What was measured with `unthread bench engines`: four questions (a tenth of a
 /// millisecond) find the failures for which `mcr` is quicker than the others, and are the end of programs in which next to nothing can happen; 1,300 states of two threads cost up to a millisecond, and most
 /// of the programs have fewer; 60 looks a few milliseconds, in which most of the others are learnt; 10,000 states another few, with which those are done that have much data (`msqueue`, `bubblesort`,
-/// `waitnotify`). From there on programs are large (`fib_bench 5` has two million states, SATCheck's take thousands of looks).
-const TURNS: [Turn; 8] = [
+/// `waitnotify`). From there on programs are large, and thousands of looks take longer than millions of states, which most of what was
+/// measured has (`fib_bench 6`, `trylock 250`, SATCheck's `seqlock 20`).
+const TURNS: [Turn; 10] = [
     Turn::Executions(4),
     Turn::States(FEW),
     Turn::Learning(60),
     Turn::States(30_000),
     Turn::Learning(200),
     Turn::States(1_200_000),
+    Turn::Learning(1_000),
+    Turn::States(6_000_000),
     Turn::Learning(6_400),
     Turn::States(32_000_000),
 ];
