@@ -3,7 +3,8 @@
 //! An operation's index in its thread is its depth in the book's graph. It gets its place as soon as its edge is true, whether or not those before it have theirs; but
 //! only where the graph says that it comes after the one before it and before the one after it. (Other ways may yet become known.)
 
-use super::{Happening, NONE, Ordered, Outcome, Undo};
+use super::undo::Undo;
+use super::{Happening, NONE, Ordered, Outcome};
 use crate::causality::{commit_chain, drains, is_barrier, is_buffered};
 use crate::explore::cumulative::book::{Book, EdgeId, Meaning, NodeId, WriteId};
 use crate::program::Loc;

@@ -4,7 +4,8 @@
 //! before `v`. Writes of one thread to one cell are in order, so of each thread only one has to be looked at: the latest before `r`,
 //! the earliest after `w`; and, later on, only those that a clock has come to know.
 
-use super::{Happening, NONE, Ordered, Outcome, Undo};
+use super::undo::Undo;
+use super::{Happening, NONE, Ordered, Outcome};
 use crate::explore::cumulative::book::{EdgeId, Source, WriteId};
 use crate::solver::{Place, Reasons};
 use smallvec::{SmallVec, smallvec};
