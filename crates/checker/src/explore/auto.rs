@@ -6,7 +6,7 @@
 //! takes. The bounds are counts, so the same program is always searched in the same way.
 
 use super::{Coverage, Engine, Options, Progress, Stage, Watch, cumulative, exhaustive, mcr};
-use crate::execution::{Interpreter, Subject};
+use crate::execution::Interpreter;
 use crate::report::{Report, StopReason};
 use crate::solver::Query;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,19 +16,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 enum Turn {
     /// Executions are run one by one: so many looks up from the work, about one for each question to the solver.
     Executions(u64),
-    /// States are visited: so many, times their parts (memory, and each thread).
-    States(u64),
+    /// States are visited: so many parts (memory, and each thread).
+    States(usize),
     /// Everything is learnt that executions show: so many looks up from the work, one for each question and for every thousand literals that the solver tries.
     Learning(u64),
 }
 
-/// The turns. Each takes about as long as those before it together, or longer, so that what was tried in vain costs little. What was measured with `unthread bench engines`: four questions (a tenth of a
+/// The turns. Each takes about as long as those before it together, or longer, so that what was tried in vain costs little. What was measured with `unthread bench engines`: eight questions (less than half a
 /// millisecond) find the failures for which `mcr` is quicker than the others, and are the end of programs in which next to nothing can happen; 1,300 states of two threads cost up to a millisecond, and most
 /// of the programs have fewer; 60 looks a few milliseconds, in which most of the others are learnt; 10,000 states another few, with which those are done that have much data (`msqueue`, `bubblesort`,
 /// `waitnotify`). From there on programs are large, and thousands of looks take longer than millions of states, which most of what was
 /// measured has (`fib_bench 6`, `trylock 250`, SATCheck's `seqlock 20`).
 const TURNS: [Turn; 10] = [
-    Turn::Executions(4),
+    Turn::Executions(8),
     Turn::States(FEW),
     Turn::Learning(60),
     Turn::States(30_000),
@@ -41,7 +41,7 @@ const TURNS: [Turn; 10] = [
 ];
 
 /// So much is visited first.
-const FEW: u64 = 4_000;
+const FEW: usize = 4_000;
 
 /// Longer executions are not run one by one.
 const MOST_EVENTS: u64 = 1_000;
@@ -57,14 +57,13 @@ pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) ->
         // Whether a goal is reached is a question about states.
         return states(&exhaustive);
     }
-    let n_parts = subject.initial().len() as u64 + 1;
     for turn in TURNS {
         let report = match turn {
             Turn::Executions(looks) => within(looks, watch, |watch| run(subject, options, watch)).flatten(),
             Turn::States(parts) => {
                 let reduced = parts > FEW || !is_limited(options);
-                let visited = states(&Options { reduced, ..bounded(subject, options, parts / n_parts) });
-                (!met_bound(&visited, options)).then_some(visited)
+                let options = Options { reduced, ..visiting(subject, options) };
+                exhaustive::check_within(parts, subject, &options, watch)
             }
             Turn::Learning(looks) => {
                 let learnt = within(looks, watch, |watch| learn(subject, options, watch));
@@ -107,11 +106,6 @@ fn is_limited(options: &Options) -> bool {
     [limits.states, limits.executions, limits.events].into_iter().any(|limit| limit != u64::MAX)
 }
 
-/// Whether a search of states ended because of the bound that was added here.
-fn met_bound(report: &Report, options: &Options) -> bool {
-    report.stop == StopReason::StateLimit && report.statistics.states < options.limits.states
-}
-
 /// Learns from executions. Otherwise says why that comes to no end, or failed.
 fn learn(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Result<Report, StopReason> {
     let mut learning = Engine::Cumulative.adapt(&Options { engine: Engine::Cumulative, ..options.clone() });
@@ -128,14 +122,13 @@ fn learn(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Res
     if met_bound { Err(report.stop) } else { Ok(report) }
 }
 
-/// A search of states whose number is the only bound, so that stores may wait as long as they like, unless threads can go round in circles and store for ever.
-fn bounded(subject: &Interpreter<'_>, options: &Options, most_states: u64) -> Options {
+/// A search of states in which stores may wait as long as they like, unless threads can go round in circles and store for ever.
+fn visiting(subject: &Interpreter<'_>, options: &Options) -> Options {
     let count_histories = options.count_histories || options.coverage == Coverage::States;
     let mut options = Options { engine: Engine::Exhaustive, count_histories, ..options.clone() };
     if !subject.has_cycles() {
         options.rules = options.rules.unbounded();
     }
-    options.limits.states = options.limits.states.min(most_states);
     options
 }
 

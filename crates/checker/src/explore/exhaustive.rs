@@ -29,34 +29,57 @@ const CHEAP_STATES: u64 = 50_000;
 
 /// Searches everything and reports.
 pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
-    let (mut findings, stop) = find(subject, options, watch);
+    check_within(usize::MAX, subject, options, watch).expect("no search meets this bound")
+}
+
+/// Searches everything and reports, unless states have more parts together than this: then nothing is found out.
+pub(super) fn check_within(
+    most_parts: usize,
+    subject: &Interpreter<'_>,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Option<Report> {
+    let (mut findings, stop) = find(most_parts, subject, options, watch)?;
     if stop == StopReason::Exhausted {
         let budget = match options.count_histories {
             true => options.limits.states,
             false if options.reduced => 0,
             false => CHEAP_STATES.min(options.limits.states),
         };
-        let histories = (budget > 0).then(|| histories(subject, options, budget, watch)).flatten();
-        findings.statistics.histories = histories.map(|histories| histories.len() as u64);
+        if budget > 0 {
+            let histories = histories_within(most_parts, subject, options, budget, watch)?;
+            findings.statistics.histories = histories.map(|histories| histories.len() as u64);
+        }
     }
-    findings.report(stop)
+    Some(findings.report(stop))
 }
 
-/// One search, or one for each thread that only reads.
-fn find<'a>(subject: &'a Interpreter<'a>, options: &'a Options, watch: &dyn Watch) -> (Findings<'a>, StopReason) {
+/// One search, or one for each thread that only reads. Nothing if the bound was met.
+fn find<'a>(
+    most_parts: usize,
+    subject: &'a Interpreter<'a>,
+    options: &'a Options,
+    watch: &dyn Watch,
+) -> Option<(Findings<'a>, StopReason)> {
     let is_apart = options.reduced && !options.all_violations && !options.count_histories;
     let mut searches = if is_apart { spectators::searches(subject.program()) } else { vec![vec![]] };
     let mut before = Statistics::default();
+    let mut left = most_parts;
     loop {
         let alone = Alone::new(subject, options, searches.pop().unwrap_or_default());
         let is_last = searches.is_empty() || alone.is_none();
         let mut search = Search::new(subject, options, alone, None);
+        search.most_parts = left;
         let stop = search.run(watch);
+        if search.met_bound {
+            return None;
+        }
+        left = left.saturating_sub(search.visited.n_parts());
         let statistics = &mut search.findings.statistics;
         statistics.states += before.states;
         statistics.steps += before.steps;
         if is_last || stop != StopReason::Exhausted {
-            return (search.findings, stop);
+            return Some((search.findings, stop));
         }
         before = *statistics;
     }
@@ -65,12 +88,24 @@ fn find<'a>(subject: &'a Interpreter<'a>, options: &'a Options, watch: &dyn Watc
 /// Every combination of thread histories, or nothing when there are infinitely many or it would take more states than
 /// `budget`.
 pub fn histories(subject: &Interpreter<'_>, options: &Options, budget: u64, watch: &dyn Watch) -> Option<Histories> {
+    histories_within(usize::MAX, subject, options, budget, watch).flatten()
+}
+
+/// As [`histories`], or nothing at all if the bound was met.
+fn histories_within(
+    most_parts: usize,
+    subject: &Interpreter<'_>,
+    options: &Options,
+    budget: u64,
+    watch: &dyn Watch,
+) -> Option<Option<Histories>> {
     let limits = super::Limits { states: budget, ..options.limits };
     let options = Options { all_violations: true, limits, ..options.clone() };
     let alone = Alone::new(subject, &options, vec![]);
     let mut search = Search::new(subject, &options, alone, Some(Histories::default()));
+    search.most_parts = most_parts;
     let stop = search.run(watch);
-    (stop == StopReason::Exhausted).then(|| search.histories.take().expect("it was given"))
+    (!search.met_bound).then(|| (stop == StopReason::Exhausted).then(|| search.histories.take().expect("it was given")))
 }
 
 /// A row as a state, once somebody needs that.
@@ -92,6 +127,9 @@ struct Search<'a> {
     depth: u64,
     /// Which state leads to which, where threads can go round in circles.
     edges: Option<Edges>,
+    /// The search ends when the states have more parts than this, and then that is why.
+    most_parts: usize,
+    met_bound: bool,
 }
 
 impl<'a> Search<'a> {
@@ -114,6 +152,8 @@ impl<'a> Search<'a> {
             histories,
             depth: 0,
             edges,
+            most_parts: usize::MAX,
+            met_bound: false,
         }
     }
 
@@ -149,11 +189,14 @@ impl<'a> Search<'a> {
     fn stop(&mut self, next: u32, watch: &dyn Watch) -> Option<StopReason> {
         let states = self.visited.len() as u64;
         self.findings.statistics.states = states;
-        if self.visited.is_full() {
+        if let Some(stop) = self.findings.stop() {
+            return Some(stop);
+        }
+        self.met_bound = self.visited.n_parts() > self.most_parts;
+        if self.met_bound || self.visited.is_full() {
             return Some(StopReason::StateLimit);
         }
-        let look = || self.findings.look(states - u64::from(next), watch);
-        self.findings.stop().or_else(|| if next.is_multiple_of(LOOK_EVERY) { look() } else { None })
+        next.is_multiple_of(LOOK_EVERY).then(|| self.findings.look(states - u64::from(next), watch)).flatten()
     }
 
     fn expand(&mut self, at: u32) {

@@ -70,6 +70,11 @@ impl<T: Hash + Eq + Clone> Visited<T> {
         self.ends.len()
     }
 
+    /// How many parts they have together.
+    pub(super) fn n_parts(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Whether there is no room for more.
     pub(super) fn is_full(&self) -> bool {
         self.rows.len().max(self.steps.len()) > (u32::MAX - 100_000) as usize

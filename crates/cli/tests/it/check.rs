@@ -14,9 +14,9 @@ fn a_program_without_mistakes_is_verified() {
         STORE_BUFFERING,
         &["--memory", "sc"],
         expect![[r#"
-            exit code 0
-            <stdin>: sc: verified: 9 states, 3 executions, 3 final memories
-        "#]],
+        exit code 0
+        <stdin>: sc: verified: 3 executions, 3 histories, 3 final memories
+    "#]],
     );
 }
 
@@ -65,11 +65,11 @@ fn each_memory_model_has_its_headline() {
         program,
         &["--memory", "all"],
         expect![[r#"
-            exit code 0
-            <stdin>: sc: verified: 2 states, 1 execution, 1 final memory
-            <stdin>: tso: verified: 2 states, 1 execution, 1 final memory
-            <stdin>: pso: verified: 2 states, 1 execution, 1 final memory
-        "#]],
+        exit code 0
+        <stdin>: sc: verified: 2 executions, 2 histories, 1 final memory
+        <stdin>: tso: verified: 2 executions, 2 histories, 1 final memory
+        <stdin>: pso: verified: 2 executions, 2 histories, 1 final memory
+    "#]],
     );
 }
 
