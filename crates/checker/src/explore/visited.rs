@@ -95,6 +95,12 @@ impl<T: Hash + Eq + Clone> Visited<T> {
         self.threads.get(number)
     }
 
+    /// Whether a state is there.
+    pub(super) fn contains(&self, row: &[u32]) -> bool {
+        let hash = FxBuildHasher.hash_one(row);
+        self.table.find(hash, |&at| row_at(&self.rows, &self.ends, at) == row).is_some()
+    }
+
     /// Adds a state unless it is there. Gives its number.
     pub(super) fn insert(&mut self, row: &[u32], from: u32, step: Step) -> u32 {
         self.insert_after(row, from, &[step])

@@ -4,7 +4,7 @@ use crate::execution::{Interpreter, IrThread, Machine, Operation, Performed, Sta
 use crate::schedule::{Action, Step};
 
 /// What the price of the next step depends on, besides the state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Context {
     /// The thread of the last operation.
     pub(super) running: Option<ThreadId>,

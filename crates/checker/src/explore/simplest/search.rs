@@ -21,14 +21,15 @@ pub(super) fn simplest(subject: &Interpreter<'_>, rules: Rules, wanted: &[Violat
         judge: Judge::new(subject, rules),
         visited: Visited::new(),
         waiting: BinaryHeap::new(),
-        n_seen: 0,
+        reached: Vec::new(),
+        row: Vec::new(),
     };
     search.start();
     let mut found = vec![None; wanted.len()];
     let mut n_looked_at = 0;
     while search.visited.len() < MOST_STATES && found.iter().any(Option::is_none) {
         let Some(Reverse(next)) = search.waiting.pop() else { break };
-        search.settle(&next);
+        search.settle(next);
         for shown in search.judge.found().skip(n_looked_at) {
             n_looked_at += 1;
             for (wanted, found) in wanted.iter().zip(&mut found) {
@@ -46,16 +47,23 @@ struct Search<'a> {
     judge: Judge<'a>,
     /// States whose cheapest execution is known.
     visited: Visited<IrThread>,
-    waiting: BinaryHeap<Reverse<Reached>>,
-    n_seen: u64,
+    waiting: BinaryHeap<Reverse<Next>>,
+    /// What waits, or has waited, by number.
+    reached: Vec<Reached>,
+    /// Room for a row.
+    row: Vec<u32>,
 }
 
-/// A state that a step leads to. The first fields say which comes first.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Reached {
+/// What waits. The fields say which comes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
     cost: u32,
     length: u32,
-    number: u64,
+    number: usize,
+}
+
+/// A state that a step leads to.
+struct Reached {
     from: u32,
     step: Step,
     row: Vec<u32>,
@@ -77,17 +85,20 @@ impl Search<'_> {
     }
 
     /// This is the cheapest way to a state, unless it is known already.
-    fn settle(&mut self, next: &Reached) {
+    fn settle(&mut self, Next { cost, length, number }: Next) {
         let visited = &self.visited;
-        if let Some(failure) = &next.failure {
-            let thread = visited.thread(visited.row_of(next.from)[1 + next.step.thread.index()]);
-            let path = || [visited.path(next.from), vec![next.step]].concat();
-            self.judge.failed(thread, self.machine.subject.span(&thread.local), next.step, failure, path);
+        let next = &mut self.reached[number];
+        let (row, failure) = (std::mem::take(&mut next.row), next.failure.take());
+        let Reached { from, step, context, .. } = *next;
+        if let Some(failure) = failure {
+            let thread = visited.thread(visited.row_of(from)[1 + step.thread.index()]);
+            let path = || [visited.path(from), vec![step]].concat();
+            self.judge.failed(thread, self.machine.subject.span(&thread.local), step, &failure, path);
         }
         let n_known = self.visited.len();
-        let at = self.visited.insert(&next.row, next.from, next.step);
+        let at = self.visited.insert(&row, from, step);
         if at as usize == n_known {
-            self.expand(at, next.context, next.cost, next.length);
+            self.expand(at, context, cost, length);
         }
     }
 
@@ -120,14 +131,20 @@ impl Search<'_> {
         let waiting = state.threads[index].buffer.entries().len();
         let performed = self.machine.apply(&mut next, step);
         let context = context.after(step, waiting, &performed);
-        let mut row = row[..row.len() - EXTRA].to_vec();
-        row[0] = self.visited.intern_shared(&next.shared);
-        row[1 + index] = self.visited.intern_thread(&next.threads[index]);
-        row.extend(next.threads[state.threads.len()..].iter().map(|forked| self.visited.intern_thread(forked)));
-        row.push(number(context));
-        self.n_seen += 1;
-        let (number, failure) = (self.n_seen, performed.failure);
-        self.waiting.push(Reverse(Reached { cost, length, number, from, step, row, context, failure }));
+        let mut next_row = std::mem::take(&mut self.row);
+        next_row.clear();
+        next_row.extend_from_slice(&row[..row.len() - EXTRA]);
+        next_row[0] = self.visited.intern_shared(&next.shared);
+        next_row[1 + index] = self.visited.intern_thread(&next.threads[index]);
+        next_row.extend(next.threads[state.threads.len()..].iter().map(|forked| self.visited.intern_thread(forked)));
+        next_row.push(number(context));
+        // What is known was not more expensive.
+        if performed.failure.is_some() || !self.visited.contains(&next_row) {
+            self.waiting.push(Reverse(Next { cost, length, number: self.reached.len() }));
+            let (row, failure) = (next_row.clone(), performed.failure);
+            self.reached.push(Reached { from, step, row, context, failure });
+        }
+        self.row = next_row;
     }
 
     fn end(&mut self, state: &State<IrThread>, at: u32) {
