@@ -1,9 +1,11 @@
 //! Panics of the code under test: noted where they happen, and shown only as part of the report.
 
 use super::current::{Request, suspend, with_current};
-use super::execution::ThreadContext;
+use super::execution::{Execution, ThreadContext};
+use super::fiber::{Fiber, Handover};
 use super::names::Site;
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
 use std::sync::Once;
 use unthread_checker::execution::{Failure, FailureKind, Operation};
 
@@ -22,19 +24,108 @@ pub(crate) fn install() {
     INSTALLED.call_once(|| {
         let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            let inside = with_current(|_, thread| {
+            let inside = with_current(|execution, thread| {
                 let site = info.location().map(|at| Site {
                     file: at.file().to_string(),
                     line: at.line(),
                     column: at.column(),
                 });
-                *thread.panicked.borrow_mut() = Some(Panicked { message: message(info.payload()), site });
+                let panicked = Panicked { message: message(info.payload()), site };
+                if ends_process(info) && thread.runs.get() {
+                    stop(execution, thread, panicked);
+                }
+                *thread.panicked_before.borrow_mut() = thread.panicked.replace(Some(panicked));
             });
             if inside.is_none() {
                 previous(info);
             }
         }));
     });
+}
+
+/// Whether the process ends when the hook returns: a destructor panics while its thread unwinds, or a panic has come to a function that cannot unwind.
+/// Only the debug form of the information says so.
+fn ends_process(info: &PanicHookInfo<'_>) -> bool {
+    format!("{info:?}").contains("can_unwind: false")
+}
+
+/// Leaves a thread inside of the hook for good. If somebody is interested in its execution, this is what is wrong with it.
+fn stop(execution: &Execution, thread: &ThreadContext, last: Panicked) -> ! {
+    thread.stopped.set(true);
+    if !execution.abandoned.get() {
+        let panicked = what_led_to(thread, last);
+        let site = panicked.site.map(|site| execution.names.borrow_mut().find_or_add(site));
+        let site = site.unwrap_or(thread.request.borrow().site);
+        let failure = Failure::new(FailureKind::Panic, panicked.message);
+        *thread.request.borrow_mut() = Request { site, ..Request::of(Operation::Fail(failure)) };
+    }
+    let handover = thread.handover.get().expect("a thread that runs has begun");
+    loop {
+        // SAFETY: the handover lives at the bottom of the stack on which this runs.
+        unsafe { handover.as_ref() }.suspend(());
+    }
+}
+
+/// The panics that led to the one which ends the process, as one.
+fn what_led_to(thread: &ThreadContext, last: Panicked) -> Panicked {
+    match (thread.panicked_before.take(), thread.panicked.take()) {
+        (Some(first), Some(second)) if last.message.contains("destructor") => {
+            let message =
+                format!("{}\na destructor panics while the thread unwinds: {}", first.message, second.message);
+            Panicked { message, site: first.site }
+        }
+        (_, Some(only)) if last.message.contains("cannot unwind") => {
+            Panicked { message: format!("{}\n{}", only.message, last.message), ..only }
+        }
+        _ => last,
+    }
+}
+
+/// A thread has been left inside of the hook. The standard library takes it that the hook still runs, in which panics end the process, until one is caught.
+pub(crate) fn leave_hook() {
+    let _ = catch_unwind(|| resume_unwind(Box::new(Abandoned)));
+}
+
+/// The standard library counts the panics of each OS thread that have not been caught yet, and those of a thread that was left inside of the hook never will be.
+/// They are made up for by others that are caught here, but counted elsewhere.
+pub(crate) fn settle() {
+    while std::thread::panicking() {
+        let Ok(mut elsewhere) = std::thread::spawn(|| {
+            let mut fiber = Fiber::new(|handover| {
+                let _ = catch_unwind(AssertUnwindSafe(|| {
+                    let _pause = Pause(handover);
+                    resume_unwind(Box::new(Abandoned));
+                }));
+            });
+            fiber.resume(0);
+            Carried(fiber)
+        })
+        .join() else {
+            return;
+        };
+        elsewhere.go_on();
+    }
+}
+
+/// Hands over when it is dropped.
+struct Pause<'h>(&'h Handover);
+
+impl Drop for Pause<'_> {
+    fn drop(&mut self) {
+        self.0.suspend(());
+    }
+}
+
+/// A stack that goes on on another OS thread.
+struct Carried(Fiber);
+
+// SAFETY: what is on the stack belongs to no OS thread: a panic that has been counted, and where it is caught.
+unsafe impl Send for Carried {}
+
+impl Carried {
+    fn go_on(&mut self) {
+        self.0.resume(0);
+    }
 }
 
 /// The thread has unwound because of a panic: tells the machine, which will not let it go on.
