@@ -66,6 +66,25 @@ const MANY_OPERATIONS: u32 = 2000;
 /// The value of a thread-local variable; nothing once it has been dropped.
 type Local = Option<Rc<dyn Any>>;
 
+/// An access to plain data that lasts.
+pub(crate) struct OpenAccess {
+    pub(crate) object: u32,
+    pub(crate) writes: bool,
+    /// It lasts as long as a pointer, which need not be used to its end.
+    pub(crate) by_pointer: bool,
+    pub(crate) since: Since,
+}
+
+/// What a thread has done since it was last said that it accesses something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Since {
+    Nothing,
+    /// Nothing that others could have seen.
+    Looked,
+    /// Something that may have let others access it.
+    Acted,
+}
+
 /// A thread of an execution.
 pub(crate) struct ThreadContext {
     pub(crate) key: ThreadKey,
@@ -76,8 +95,7 @@ pub(crate) struct ThreadContext {
     pub(crate) request: RefCell<Request>,
     pub(crate) new_cells: RefCell<Vec<(Loc, i64)>>,
     pub(crate) n_objects: Cell<u32>,
-    /// Accesses to plain data that last: the object, whether it is written, and whether the thread has done anything since.
-    pub(crate) open_accesses: RefCell<Vec<(u32, bool, bool)>>,
+    pub(crate) open_accesses: RefCell<Vec<OpenAccess>>,
     pub(crate) n_forks: Cell<u32>,
     /// The thread that it forks, before the machine has been told.
     pub(crate) child: Cell<Option<usize>>,
