@@ -211,9 +211,6 @@ impl Execution {
         thread.runs.set(true);
         let ended = fiber.resume(result);
         thread.runs.set(false);
-        if thread.stopped.get() {
-            panics::leave_hook();
-        }
         ended
     }
 

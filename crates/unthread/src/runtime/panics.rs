@@ -32,7 +32,7 @@ pub(crate) fn install() {
                 });
                 let panicked = Panicked { message: message(info.payload()), site };
                 if ends_process(info) && thread.runs.get() {
-                    stop(execution, thread, panicked);
+                    return prepare_to_stop(execution, thread, panicked);
                 }
                 *thread.panicked_before.borrow_mut() = thread.panicked.replace(Some(panicked));
             });
@@ -40,6 +40,8 @@ pub(crate) fn install() {
                 previous(info);
             }
         }));
+        #[cfg(unix)]
+        catch_abort();
     });
 }
 
@@ -49,8 +51,8 @@ fn ends_process(info: &PanicHookInfo<'_>) -> bool {
     format!("{info:?}").contains("can_unwind: false")
 }
 
-/// Leaves a thread inside of the hook for good. If somebody is interested in its execution, this is what is wrong with it.
-fn stop(execution: &Execution, thread: &ThreadContext, last: Panicked) -> ! {
+/// The process is about to be ended. If somebody is interested in the execution, this is what is wrong with it.
+fn prepare_to_stop(execution: &Execution, thread: &ThreadContext, last: Panicked) {
     thread.stopped.set(true);
     if !execution.abandoned.get() {
         let panicked = what_led_to(thread, last);
@@ -59,7 +61,31 @@ fn stop(execution: &Execution, thread: &ThreadContext, last: Panicked) -> ! {
         let failure = Failure::new(FailureKind::Panic, panicked.message);
         *thread.request.borrow_mut() = Request { site, ..Request::of(Operation::Fail(failure)) };
     }
-    let handover = thread.handover.get().expect("a thread that runs has begun");
+}
+
+/// From now on a thread whose panic would end the process is left where it is, with nothing of the standard library locked.
+#[cfg(unix)]
+fn catch_abort() {
+    let handler: extern "C" fn(libc::c_int) = on_abort;
+    // SAFETY: zeroes are an action without a mask. The signal is one that a thread sends to itself, when it calls `abort`, so the handler may do what any function may.
+    // It is not held back while the handler runs, which need not return.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as libc::sighandler_t;
+        action.sa_flags = libc::SA_NODEFER;
+        libc::sigaction(libc::SIGABRT, &action, std::ptr::null_mut());
+    }
+}
+
+#[cfg(unix)]
+extern "C" fn on_abort(signal: libc::c_int) {
+    let handover =
+        with_current(|_, thread| thread.handover.get().filter(|_| thread.runs.get() && thread.stopped.get()));
+    let Some(Some(handover)) = handover else {
+        // SAFETY: as if there had been no handler.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        return;
+    };
     loop {
         // SAFETY: the handover lives at the bottom of the stack on which this runs.
         unsafe { handover.as_ref() }.suspend(());
@@ -81,12 +107,7 @@ fn what_led_to(thread: &ThreadContext, last: Panicked) -> Panicked {
     }
 }
 
-/// A thread has been left inside of the hook. The standard library takes it that the hook still runs, in which panics end the process, until one is caught.
-pub(crate) fn leave_hook() {
-    let _ = catch_unwind(|| resume_unwind(Box::new(Abandoned)));
-}
-
-/// The standard library counts the panics of each OS thread that have not been caught yet, and those of a thread that was left inside of the hook never will be.
+/// The standard library counts the panics of each OS thread that have not been caught yet, and those of a thread that was left where it was never will be.
 /// They are made up for by others that are caught here, but counted elsewhere.
 pub(crate) fn settle() {
     while std::thread::panicking() {
