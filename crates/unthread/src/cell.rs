@@ -1,6 +1,8 @@
 //! Cells whose accesses are checked for data races.
 
-use crate::runtime::{Name, Request, Snapshot, abandon_or, request, with_execution, with_thread};
+use crate::runtime::{
+    Name, OpenAccess, Request, Since, Snapshot, abandon_or, request, with_current, with_execution, with_thread,
+};
 use std::fmt;
 use unthread_checker::execution::{Buffers, Operation};
 use unthread_checker::program::{Access, Loc, Ordering};
@@ -33,20 +35,31 @@ struct Accessing {
 
 impl Accessing {
     #[track_caller]
-    fn begin<T: ?Sized>(cell: &UnsafeCell<T>, writes: bool) -> Accessing {
+    fn begin<T: ?Sized>(cell: &UnsafeCell<T>, writes: bool, by_pointer: bool) -> Accessing {
         let object = cell.name.get();
         touch(object, writes);
-        with_thread(|_, thread| thread.open_accesses.borrow_mut().push((object, writes, false)));
+        let access = OpenAccess { object, writes, by_pointer, since: Since::Nothing };
+        with_thread(|_, thread| thread.open_accesses.borrow_mut().push(access));
         let before = writes.then(|| Snapshot::of(cell.data(), size_of_val(&cell.data)));
         Accessing { object, writes, before }
     }
 
-    /// The access is over. Says whether its thread has done anything meanwhile; if it was handed to another one, it has.
+    /// The access is over. Says whether it must be said once more that there is one: its thread has done something meanwhile. If it was handed to another one, it has.
+    ///
+    /// The pointer in the guard of a lock is still there when the lock has been given back: where that was the last thing that was done, it is taken to be over before.
     fn end(&self) -> bool {
-        with_thread(|_, thread| {
+        with_thread(|execution, thread| {
             let mut open = thread.open_accesses.borrow_mut();
-            let at = open.iter().rposition(|access| (access.0, access.1) == (self.object, self.writes));
-            at.is_none_or(|at| open.remove(at).2)
+            let is_this = |access: &OpenAccess| (access.object, access.writes) == (self.object, self.writes);
+            let Some(access) = open.iter().rposition(is_this).map(|at| open.remove(at)) else { return true };
+            let is_over = access.by_pointer && access.since == Since::Acted;
+            if is_over {
+                execution
+                    .names
+                    .borrow_mut()
+                    .mark_unfit("a pointer into a cell outlives an operation that may give the cell to others");
+            }
+            access.since != Since::Nothing && !is_over
         })
     }
 }
@@ -63,6 +76,23 @@ impl Drop for Accessing {
                 touch(self.object, self.writes);
             }
         });
+    }
+}
+
+/// The running thread uses a pointer, or goes on with one, after it did something by which others may come to access the same: it may still access that, too.
+#[track_caller]
+pub(crate) fn touch_pointed() {
+    let next = || {
+        with_current(|execution, thread| {
+            let mut open = thread.open_accesses.borrow_mut();
+            let is_due = |access: &&mut OpenAccess| access.by_pointer && access.since == Since::Acted;
+            let access = open.iter_mut().find(is_due).filter(|_| !execution.abandoned.get())?;
+            access.since = Since::Nothing;
+            Some((access.object, access.writes))
+        })
+    };
+    while let Some(Some((object, writes))) = next() {
+        touch(object, writes);
     }
 }
 
@@ -113,27 +143,27 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// Reads through a pointer.
     #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
-        let _access = Accessing::begin(self, false);
+        let _access = Accessing::begin(self, false, false);
         f(self.data())
     }
 
     /// Writes through a pointer.
     #[track_caller]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-        let _access = Accessing::begin(self, true);
+        let _access = Accessing::begin(self, true, false);
         f(self.data())
     }
 
     /// A pointer to read through.
     #[track_caller]
     pub fn get(&self) -> ConstPtr<T> {
-        ConstPtr { access: Accessing::begin(self, false), pointer: self.data() }
+        ConstPtr { access: Accessing::begin(self, false, true), pointer: self.data() }
     }
 
     /// A pointer to write through.
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
-        MutPtr { access: Accessing::begin(self, true), pointer: self.data() }
+        MutPtr { access: Accessing::begin(self, true, true), pointer: self.data() }
     }
 }
 
@@ -142,13 +172,17 @@ impl<T: ?Sized> ConstPtr<T> {
     ///
     /// # Safety
     /// Nobody writes it. (The check finds out if that is wrong.)
+    #[track_caller]
     pub unsafe fn deref(&self) -> &T {
+        touch_pointed();
         // SAFETY: as the caller promises.
         unsafe { &*self.pointer }
     }
 
     /// Reads through the pointer.
+    #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        touch_pointed();
         f(self.pointer)
     }
 }
@@ -159,13 +193,17 @@ impl<T: ?Sized> MutPtr<T> {
     /// # Safety
     /// Nobody else reads or writes it. (The check finds out if that is wrong.)
     #[expect(clippy::mut_from_ref, reason = "this is what a pointer is for")]
+    #[track_caller]
     pub unsafe fn deref(&self) -> &mut T {
+        touch_pointed();
         // SAFETY: as the caller promises.
         unsafe { &mut *self.pointer }
     }
 
     /// Writes through the pointer.
+    #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        touch_pointed();
         f(self.pointer)
     }
 }

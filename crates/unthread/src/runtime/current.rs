@@ -1,6 +1,6 @@
 //! The running thread, and how it asks the machine for something.
 
-use super::execution::{Execution, ThreadContext};
+use super::execution::{Execution, Since, ThreadContext};
 use super::panics::Abandoned;
 use std::cell::Cell;
 use std::panic::{Location, resume_unwind};
@@ -178,6 +178,7 @@ pub(crate) fn perform(operation: Operation) -> i64 {
 #[track_caller]
 pub(crate) fn request(mut asked: Request) -> i64 {
     let location = Location::caller();
+    crate::cell::touch_pointed();
     with_thread(|execution, thread| {
         if execution.abandoned.get() {
             return straggle(execution, thread, &asked.operation);
@@ -266,7 +267,10 @@ fn remember(execution: &Execution, index: usize, value: i64) {
 pub(super) fn note(execution: &Execution, thread: &ThreadContext, request: &Request, result: i64) {
     let operation = &request.operation;
     execution.count_operation(request.site);
-    thread.open_accesses.borrow_mut().iter_mut().for_each(|access| access.2 = true);
+    let looks = matches!(operation, Operation::Read { .. } | Operation::Touch { .. } | Operation::Yield);
+    for access in thread.open_accesses.borrow_mut().iter_mut() {
+        access.since = if looks && access.since != Since::Acted { Since::Looked } else { Since::Acted };
+    }
     thread.spin.borrow_mut().note(operation, result);
     if let Some(index) = operation.loc().and_then(Loc::as_global)
         && !matches!(operation, Operation::Touch { .. })

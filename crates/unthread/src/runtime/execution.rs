@@ -66,6 +66,25 @@ const MANY_OPERATIONS: u32 = 2000;
 /// The value of a thread-local variable; nothing once it has been dropped.
 type Local = Option<Rc<dyn Any>>;
 
+/// An access to plain data that lasts.
+pub(crate) struct OpenAccess {
+    pub(crate) object: u32,
+    pub(crate) writes: bool,
+    /// It lasts as long as a pointer, which need not be used to its end.
+    pub(crate) by_pointer: bool,
+    pub(crate) since: Since,
+}
+
+/// What a thread has done since it was last said that it accesses something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Since {
+    Nothing,
+    /// Nothing that others could have seen.
+    Looked,
+    /// Something that may have let others access it.
+    Acted,
+}
+
 /// A thread of an execution.
 pub(crate) struct ThreadContext {
     pub(crate) key: ThreadKey,
@@ -76,8 +95,7 @@ pub(crate) struct ThreadContext {
     pub(crate) request: RefCell<Request>,
     pub(crate) new_cells: RefCell<Vec<(Loc, i64)>>,
     pub(crate) n_objects: Cell<u32>,
-    /// Accesses to plain data that last: the object, whether it is written, and whether the thread has done anything since.
-    pub(crate) open_accesses: RefCell<Vec<(u32, bool, bool)>>,
+    pub(crate) open_accesses: RefCell<Vec<OpenAccess>>,
     pub(crate) n_forks: Cell<u32>,
     /// The thread that it forks, before the machine has been told.
     pub(crate) child: Cell<Option<usize>>,
@@ -89,6 +107,8 @@ pub(crate) struct ThreadContext {
     pub(crate) naming: Cell<Option<(u32, u32)>>,
     pub(crate) locals: RefCell<Vec<(usize, Local)>>,
     pub(crate) panicked: RefCell<Option<Panicked>>,
+    /// The panic before that one.
+    pub(crate) panicked_before: RefCell<Option<Panicked>>,
     pub(crate) spin: RefCell<super::spin::Spin>,
     /// Where the stack of the code under test begins: an address above all of it. What lies above that changes whenever the thread is resumed.
     pub(crate) stack_base: Cell<usize>,
@@ -97,6 +117,10 @@ pub(crate) struct ThreadContext {
     pub(crate) timeouts_left: Cell<u32>,
     /// It unwinds because its execution is abandoned.
     pub(crate) unwinds: Cell<bool>,
+    /// It is on its own stack right now.
+    pub(crate) runs: Cell<bool>,
+    /// It has been left where going on would have ended the process.
+    pub(crate) stopped: Cell<bool>,
     pub(crate) ended: Cell<bool>,
 }
 
@@ -144,11 +168,14 @@ impl Execution {
             naming: Cell::new(None),
             locals: RefCell::default(),
             panicked: RefCell::default(),
+            panicked_before: RefCell::default(),
             spin: RefCell::default(),
             wakeups_left: Cell::new(self.settings.wakeups),
             failures_left: Cell::new(self.settings.failures),
             timeouts_left: Cell::new(self.settings.timeouts),
             unwinds: Cell::new(false),
+            runs: Cell::new(false),
+            stopped: Cell::new(false),
             ended: Cell::new(false),
         });
         // SAFETY: contexts are boxed and live as long as the execution, which unwinds or leaks every fiber before it goes.
@@ -169,14 +196,22 @@ impl Execution {
     /// Runs a thread to its next operation.
     pub(crate) fn resume(&self, index: usize, result: i64) {
         let thread = self.thread(index);
-        let _entered = Entered::new(self, thread);
         let mut fiber = thread.fiber.borrow_mut();
         let Some(running) = fiber.as_mut() else { return };
-        if running.resume(result) {
+        if self.run(thread, running, result) {
             let site = thread.request.borrow().site;
             *thread.request.borrow_mut() = Request { site, ..Request::of(Operation::End) };
             thread.ended.set(true);
         }
+    }
+
+    /// Runs a thread on its stack until it hands over. Says whether it has come to its end.
+    fn run(&self, thread: &ThreadContext, fiber: &mut Fiber, result: i64) -> bool {
+        let _entered = Entered::new(self, thread);
+        thread.runs.set(true);
+        let ended = fiber.resume(result);
+        thread.runs.set(false);
+        ended
     }
 
     /// Notes that an operation has been performed at a place.
@@ -225,34 +260,55 @@ impl Execution {
         Ok(())
     }
 
-    /// Unwinds every thread that has not ended: the youngest first, as it may borrow from those that made it.
+    /// Unwinds every thread that has not ended, or leaves everything as it is where that is not safe.
     pub(crate) fn abandon(&self) {
         self.abandoned.set(true);
         if let Some((times, site)) = self.busiest_place() {
             self.names.borrow_mut().note_busy(times, site);
         }
-        if self.n_changing.get() > 0 || self.is_cut() {
-            return self.forget();
+        let is_safe = self.n_changing.get() == 0 && !self.is_cut() && !self.names.borrow().destructors_panic;
+        if !is_safe || !self.unwind() {
+            self.forget();
         }
+        if self.is_stopped() {
+            panics::settle();
+        }
+    }
+
+    /// Unwinds threads, the youngest first, as it may borrow from those that made it, and drops what statics hold. Says whether that could be done.
+    fn unwind(&self) -> bool {
         let n_threads = self.threads.borrow().len();
         for index in (0..n_threads).rev() {
             let thread = self.thread(index);
             let mut fiber = thread.fiber.borrow_mut();
-            let Some(mut fiber) = fiber.take().filter(|fiber| !fiber.has_ended()) else { continue };
-            let _entered = Entered::new(self, thread);
-            if fiber.has_begun() && !fiber.resume(0) {
-                fiber.leak();
+            let Some(running) = fiber.as_mut().filter(|fiber| !fiber.has_ended()) else { continue };
+            let ended = !running.has_begun() || self.run(thread, running, 0);
+            if thread.stopped.get() {
+                self.names.borrow_mut().destructors_panic = true;
+                return false;
             }
+            if !ended {
+                running.leak();
+            }
+            let _entered = Entered::new(self, thread);
+            // Nobody is interested in what goes wrong now.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(fiber.take())));
         }
-        // Nobody is interested in what goes wrong now.
         let _ = self.drop_lazies();
+        true
     }
 
-    /// Whether some thread could have gone on.
+    /// Whether some thread has been left where going on would have ended the process.
+    fn is_stopped(&self) -> bool {
+        self.threads.borrow().iter().any(|thread| thread.stopped.get())
+    }
+
+    /// Whether some thread could have gone on, or must not.
     fn is_cut(&self) -> bool {
         self.threads.borrow().iter().any(|thread| {
             let runs = |fiber: &Fiber| fiber.has_begun() && !fiber.has_ended();
-            thread.fiber.borrow().as_ref().is_some_and(runs) && !thread.request.borrow().may_wait()
+            let may_wait = thread.request.borrow().may_wait() && !thread.stopped.get();
+            thread.fiber.borrow().as_ref().is_some_and(runs) && !may_wait
         })
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Names {
     unfit: Option<&'static str>,
     /// Some thread made something that must be gone in the end, and to which references are not counted.
     pub(crate) has_uncounted: bool,
+    /// Destructors panic when executions are given up.
+    pub(crate) destructors_panic: bool,
     /// The place that a long execution came to most often, and how often.
     busiest: Option<(u32, u32)>,
 }

@@ -2,6 +2,7 @@
 
 use crate::{fails, holds};
 use unthread::cell::UnsafeCell;
+use unthread::model::{Builder, Engine, Verdict};
 use unthread::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use unthread::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, fence};
 use unthread::sync::{Arc, Barrier, Condvar, Mutex, Notify, OnceLock, RwLock, mpsc};
@@ -70,7 +71,7 @@ fn an_access_that_lasts_races_with_what_happens_meanwhile() {
         };
         let reading = shared.0.get();
         shared.1.store(1, Release);
-        drop(reading);
+        let _ = unsafe { *reading.deref() };
         other.join().unwrap();
     });
     assert_eq!(kind, "data-race");
@@ -519,4 +520,67 @@ fn an_update_that_would_change_something_earlier_is_tried_there() {
     ];
     assert_eq!(seen.iter().copied().collect::<Vec<_>>(), first);
     assert_eq!(executions, 5);
+}
+
+/// A lock whose guard has the pointer to its data, as guards in real crates do: it is still there when the lock has been given back.
+struct SpinLock {
+    taken: AtomicBool,
+    data: UnsafeCell<usize>,
+}
+
+struct SpinGuard<'l> {
+    data: unthread::cell::MutPtr<usize>,
+    lock: &'l SpinLock,
+}
+
+impl SpinLock {
+    fn lock(&self) -> SpinGuard<'_> {
+        while self.taken.swap(true, Acquire) {
+            thread::yield_now();
+        }
+        SpinGuard { data: self.data.get_mut(), lock: self }
+    }
+}
+
+impl Drop for SpinGuard<'_> {
+    fn drop(&mut self) {
+        self.lock.taken.store(false, Release);
+    }
+}
+
+#[test]
+fn a_pointer_in_a_guard_that_gives_its_lock_back_is_no_race() {
+    for engine in [Engine::Dpor, Engine::Mcr, Engine::Cumulative] {
+        let report = Builder::new().engine(engine).report(|| {
+            let lock = Arc::new(SpinLock { taken: AtomicBool::new(false), data: UnsafeCell::new(0) });
+            let other = {
+                let lock = lock.clone();
+                thread::spawn(move || unsafe { *lock.lock().data.deref() += 1 })
+            };
+            unsafe { *lock.lock().data.deref() += 1 };
+            other.join().unwrap();
+            assert_eq!(unsafe { *lock.lock().data.deref() }, 2);
+        });
+        assert_eq!(report.verdict(), Verdict::Verified, "{engine:?}: {report:?}");
+    }
+}
+
+#[test]
+fn a_pointer_that_is_kept_when_its_lock_has_been_given_back_is_a_race() {
+    let (kind, message) = fails(|| {
+        let lock = Arc::new(SpinLock { taken: AtomicBool::new(false), data: UnsafeCell::new(0) });
+        let other = {
+            let lock = lock.clone();
+            thread::spawn(move || unsafe { *lock.lock().data.deref() += 1 })
+        };
+        while lock.taken.swap(true, Acquire) {
+            thread::yield_now();
+        }
+        let data = lock.data.get_mut();
+        lock.taken.store(false, Release);
+        lock.taken.load(Relaxed);
+        drop(data);
+        other.join().unwrap();
+    });
+    assert_eq!(kind, "data-race", "{message}");
 }

@@ -280,3 +280,85 @@ fn destructors_that_panic_when_an_execution_is_given_up_do_no_harm() {
     });
     assert_eq!((executions > 0, HALF_WAY.load(SeqCst)), (true, 0));
 }
+
+/// Its destructor insists on something.
+struct Insists(Arc<AtomicUsize>);
+
+impl Drop for Insists {
+    fn drop(&mut self) {
+        assert_eq!(self.0.load(Relaxed), 2, "not done");
+    }
+}
+
+#[test]
+fn a_destructor_that_panics_while_its_thread_unwinds_is_a_violation() {
+    let report = Builder::new().report(|| {
+        let done = Arc::new(AtomicUsize::new(0));
+        let other = {
+            let done = done.clone();
+            thread::spawn(move || done.fetch_add(1, Relaxed))
+        };
+        let _insists = Insists(done.clone());
+        assert_eq!(done.load(Relaxed), 1, "too early");
+        done.fetch_add(1, Relaxed);
+        other.join().unwrap();
+    });
+    let [violation] = &report.violations[..] else { panic!("{report:?}") };
+    assert_eq!(violation.kind.name(), "panic");
+    assert!(violation.message.contains("too early") && violation.message.contains("not done"), "{}", violation.message);
+    // What is done for that leaves no trace: panics are caught as always, and nobody takes this thread to unwind.
+    assert!(!std::thread::panicking());
+    assert!(std::panic::catch_unwind(|| panic!("as always")).is_err());
+    assert!(!std::thread::panicking());
+}
+
+#[test]
+fn a_panic_in_a_function_that_cannot_unwind_is_a_violation() {
+    extern "C" fn cannot_unwind(value: usize) {
+        assert_eq!(value, 1, "too early");
+    }
+    let (kind, message) = fails(|| {
+        let done = Arc::new(AtomicUsize::new(0));
+        let other = {
+            let done = done.clone();
+            thread::spawn(move || done.fetch_add(1, Relaxed))
+        };
+        cannot_unwind(done.load(Relaxed));
+        other.join().unwrap();
+    });
+    assert_eq!(kind, "panic");
+    assert!(message.contains("too early") && message.contains("cannot unwind"), "{message}");
+}
+
+#[test]
+fn destructors_may_panic_when_an_execution_is_given_up() {
+    /// Its destructor must not be run before it is allowed.
+    struct Patient(Arc<AtomicUsize>);
+
+    impl Drop for Patient {
+        fn drop(&mut self) {
+            assert_eq!(self.0.load(Relaxed), 1, "too early");
+        }
+    }
+
+    let mut builder = Builder::new();
+    builder.engine = Engine::Random { seed: 1 };
+    builder.max_permutations = Some(100);
+    let report = builder.report(|| {
+        let (lock, allowed) = (Arc::new(Mutex::new(())), Arc::new(AtomicUsize::new(0)));
+        let other = {
+            let (lock, allowed) = (lock.clone(), allowed.clone());
+            thread::spawn(move || {
+                let _patient = Patient(allowed.clone());
+                let _held = lock.lock().unwrap();
+                unthread::assume(false);
+                allowed.store(1, Relaxed);
+            })
+        };
+        let _patient = Patient(allowed);
+        drop(lock.lock().unwrap());
+        other.join().unwrap();
+    });
+    assert_eq!(report.violations.len(), 0, "{report:?}");
+    assert!(!std::thread::panicking());
+}
