@@ -54,6 +54,8 @@ struct Search<'a, S: Describe> {
     nodes: Vec<Node>,
     data_races: Option<DataRaces>,
     steps: Vec<Step>,
+    /// What nodes that are gone had for their sleeping steps, for the next ones.
+    spare: Vec<Vec<Asleep>>,
     /// Ends that were come to, of whatever kind.
     ends: u64,
 }
@@ -106,6 +108,7 @@ impl<'a, S: Describe> Search<'a, S> {
             nodes: vec![Node { sleep: Vec::new(), tree: Tree::EMPTY, preemptions: 0, running: None }],
             data_races,
             steps: Vec::new(),
+            spare: Vec::new(),
             ends: 0,
         }
     }
@@ -287,7 +290,8 @@ impl<'a, S: Describe> Search<'a, S> {
         for other in others.into_iter().rev().filter(|other| !node.sleep.iter().any(|asleep| asleep.label == *other)) {
             self.forest.add_first(&mut node.tree, other, taken.footprint.clone());
         }
-        let sleep = still_asleep(&node.sleep, &taken, &self.processes);
+        let mut sleep = self.spare.pop().unwrap_or_default();
+        add_still_asleep(&mut sleep, &node.sleep, &taken, &self.processes);
         if let (Some(watcher), Some(operation)) = (&mut self.findings.watcher, &operation) {
             let span = self.running.acting().span;
             watcher.step(&taken, operation, span, &mut self.findings.judge, || self.running.path.clone());
@@ -374,7 +378,7 @@ impl<'a, S: Describe> Search<'a, S> {
     /// Goes back to the last node that has something left to explore.
     fn backtrack(&mut self) -> Result<bool, String> {
         loop {
-            self.nodes.pop();
+            self.spare.extend(self.nodes.pop().map(Node::into_spare));
             let Some(event) = self.order.pop() else { return Ok(false) };
             self.running.undo();
             if let Some(watcher) = &mut self.findings.watcher {
@@ -401,11 +405,21 @@ impl Node {
             forest.insert(&mut self.tree, reversal);
         }
     }
+
+    /// The memory of its sleeping steps.
+    fn into_spare(mut self) -> Vec<Asleep> {
+        self.sleep.clear();
+        self.sleep
+    }
 }
 
-/// What still sleeps after a step: all that the step does not conflict with.
-fn still_asleep(sleep: &[Asleep], taken: &super::happens_before::Taken, processes: &Processes) -> Vec<Asleep> {
-    let mut left = Vec::new();
+/// Adds what still sleeps after a step: all that the step does not conflict with.
+fn add_still_asleep(
+    left: &mut Vec<Asleep>,
+    sleep: &[Asleep],
+    taken: &super::happens_before::Taken,
+    processes: &Processes,
+) {
     for asleep in sleep {
         let process = asleep.label.process;
         if process == taken.label.process {
@@ -419,5 +433,4 @@ fn still_asleep(sleep: &[Asleep], taken: &super::happens_before::Taken, processe
         }
         left.push(Asleep { label: asleep.label, footprint });
     }
-    left
 }

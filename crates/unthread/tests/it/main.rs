@@ -4,6 +4,7 @@
 // could is what the tests are about.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
+mod allocation;
 mod environment;
 mod first;
 mod generated;
