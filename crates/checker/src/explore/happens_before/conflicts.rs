@@ -83,7 +83,9 @@ impl Order {
     /// takes an earlier one to be removed: whoever held the lock, or the write after the one that ended the wait.
     pub(in crate::explore) fn gated_races(&mut self, past: &Row, taken: &Taken) -> SmallVec<[u32; 4]> {
         let Spare { row: mut left, mut conflicts } = std::mem::take(&mut self.spare);
-        for access in taken.footprint.accesses.iter() {
+        // Who sees its own store sees it whether it has arrived or not.
+        let accesses = taken.footprint.accesses.iter().filter(|access| !matches!(access.mode, Mode::Own(_)));
+        for access in accesses {
             let conflicting = self.chain(access.object).filter(|&(_, mode)| access.mode.conflicts(mode));
             conflicts.extend(conflicting.map(|(at, _)| at as u32));
         }
