@@ -8,6 +8,7 @@ mod allocation;
 mod environment;
 mod first;
 mod generated;
+mod generated_polling;
 mod learning;
 mod loom_is_wrong;
 mod polling;

@@ -44,6 +44,8 @@ pub(super) struct Event {
     barrier: bool,
     /// 1 if it takes a lock, -1 if it gives it back.
     pub(super) holds: i8,
+    /// Those who poll the lock have to look again.
+    pub(super) tells_pollers: bool,
     /// What would make it do something else.
     pub(super) outcome: Outcome,
     /// Where its races begin.
@@ -66,6 +68,7 @@ pub(super) struct Taken {
     pub(super) joins_all: bool,
     pub(super) barrier: bool,
     pub(super) holds: i8,
+    pub(super) tells_pollers: bool,
     pub(super) forks: Option<ThreadKey>,
     pub(super) notified: SmallVec<[ThreadKey; 2]>,
     pub(super) gate: Gate,
@@ -302,6 +305,7 @@ impl Order {
             arrival: NONE,
             barrier: taken.barrier,
             holds: taken.holds,
+            tells_pollers: taken.tells_pollers,
             outcome: taken.outcome,
             races,
         });
