@@ -14,9 +14,10 @@
 
 use super::data_races::DataRaces;
 use super::findings::Findings;
-use super::footprint::{Footprint, Objects};
+use super::footprint::Objects;
 use super::gate::Gate;
 use super::happens_before::Order;
+use super::node::{Asleep, Node};
 use super::observe::{observe, performed};
 use super::process::{Label, Processes};
 use super::reversal::Reversal;
@@ -58,23 +59,6 @@ struct Search<'a, S: Describe> {
     spare: Vec<Vec<Asleep>>,
     /// Ends that were come to, of whatever kind.
     ends: u64,
-}
-
-/// Where the search stands before an event.
-struct Node {
-    /// Steps that were explored from here or from an earlier node, and that nothing since conflicts with.
-    sleep: Vec<Asleep>,
-    /// What is still to be explored from here.
-    tree: Tree,
-    /// Preemptions so far.
-    preemptions: u32,
-    /// The thread that ran last.
-    running: Option<usize>,
-}
-
-struct Asleep {
-    label: Label,
-    footprint: Footprint,
 }
 
 /// What to do at a node.
@@ -291,7 +275,7 @@ impl<'a, S: Describe> Search<'a, S> {
             self.forest.add_first(&mut node.tree, other, taken.footprint.clone());
         }
         let mut sleep = self.spare.pop().unwrap_or_default();
-        add_still_asleep(&mut sleep, &node.sleep, &taken, &self.processes);
+        node.add_still_asleep(&mut sleep, &taken, &self.processes);
         if let (Some(watcher), Some(operation)) = (&mut self.findings.watcher, &operation) {
             let span = self.running.acting().span;
             watcher.step(&taken, operation, span, &mut self.findings.judge, || self.running.path.clone());
@@ -395,42 +379,5 @@ impl<'a, S: Describe> Search<'a, S> {
                 return Ok(true);
             }
         }
-    }
-}
-
-impl Node {
-    /// Adds a reversed race to what is to be explored from here, unless that is covered.
-    fn wake(&mut self, forest: &mut Forest, reversal: &mut Reversal<'_>) {
-        if !self.sleep.iter().any(|asleep| reversal.can_begin_with(asleep.label, &asleep.footprint)) {
-            forest.insert(&mut self.tree, reversal);
-        }
-    }
-
-    /// The memory of its sleeping steps.
-    fn into_spare(mut self) -> Vec<Asleep> {
-        self.sleep.clear();
-        self.sleep
-    }
-}
-
-/// Adds what still sleeps after a step: all that the step does not conflict with.
-fn add_still_asleep(
-    left: &mut Vec<Asleep>,
-    sleep: &[Asleep],
-    taken: &super::happens_before::Taken,
-    processes: &Processes,
-) {
-    for asleep in sleep {
-        let process = asleep.label.process;
-        if process == taken.label.process {
-            continue;
-        }
-        let mut footprint = asleep.footprint.clone();
-        if taken.flushed.is_some() && processes.get(process).thread == taken.thread {
-            footprint.own_store_arrived(&taken.footprint);
-        } else if footprint.is_woken_by(&taken.footprint) {
-            continue;
-        }
-        left.push(Asleep { label: asleep.label, footprint });
     }
 }
