@@ -210,3 +210,50 @@ fn a_poll_that_takes_a_flag_ends() {
         other.join().unwrap();
     });
 }
+
+/// A queue for one producer and one consumer, each with a copy of what it last saw of the other.
+struct Ring {
+    read: AtomicUsize,
+    write: AtomicUsize,
+}
+
+#[test]
+fn a_consumer_that_polls_twice_in_a_turn_is_no_surprise() {
+    holds(|| {
+        let ring = Arc::new(Ring { read: AtomicUsize::new(0), write: AtomicUsize::new(0) });
+        let producer = ring.clone();
+        let producer = thread::spawn(move || {
+            for n in 1..=2 {
+                let _ = producer.write.load(Relaxed);
+                producer.write.store(n, Release);
+            }
+        });
+        let consumer = thread::spawn(move || {
+            let mut known = 0;
+            let mut pop = || {
+                let read = ring.read.load(Relaxed);
+                if read == known {
+                    known = ring.write.load(Acquire);
+                }
+                (read != known).then(|| {
+                    ring.read.store(read + 1, Release);
+                    read
+                })
+            };
+            let (mut first, mut second) = (None, None);
+            loop {
+                first = first.or_else(&mut pop);
+                if first.is_some() && second.is_none() {
+                    second = pop();
+                    if second.is_some() {
+                        break;
+                    }
+                }
+                thread::yield_now();
+            }
+            assert_eq!((first, second), (Some(0), Some(1)));
+        });
+        producer.join().unwrap();
+        consumer.join().unwrap();
+    });
+}

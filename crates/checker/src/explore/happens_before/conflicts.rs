@@ -2,7 +2,7 @@
 
 use super::{NONE, Order, Taken};
 use crate::execution::ThreadKey;
-use crate::explore::footprint::{Footprint, Mode, Object};
+use crate::explore::footprint::{Access, Footprint, Mode, Object};
 use crate::explore::rows::{self, Row};
 use smallvec::SmallVec;
 
@@ -83,7 +83,9 @@ impl Order {
     /// takes an earlier one to be removed: whoever held the lock, or the write after the one that ended the wait.
     pub(in crate::explore) fn gated_races(&self, past: &Row, taken: &Taken) -> SmallVec<[u32; 4]> {
         let mut conflicts: Vec<usize> = Vec::new();
-        for access in taken.footprint.accesses.iter() {
+        // What sees a store of its own thread sees it whether it has arrived or not.
+        let depends = |access: &&Access| !matches!(access.mode, Mode::Own(_));
+        for access in taken.footprint.accesses.iter().filter(depends) {
             let conflicting = self.chain(access.object).filter(|&(_, mode)| access.mode.conflicts(mode));
             conflicts.extend(conflicting.map(|(at, _)| at));
         }
