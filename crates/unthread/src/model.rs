@@ -85,6 +85,9 @@ fn is_tolerated(report: &Report) -> bool {
     cfg!(loom) && matches!(report.stop, StopReason::Nondeterminism(_))
 }
 
+/// Turns in vain of loops that count them, where they make executions too long.
+const TURNS: u32 = 3;
+
 /// The most events of an execution, unless said otherwise.
 const EVENTS: usize = 10_000;
 
@@ -185,27 +188,44 @@ impl Builder {
     fn run(&self, body: Arc<dyn Fn() + Send + Sync>) -> (Report, Story) {
         assert!(!crate::runtime::in_execution(), "a check cannot be run inside of a check");
         let options = self.options();
-        let subject = self.subject(body.clone());
         let clock = Clock::new(self.max_duration, self.log);
-        let report = check_subject(&subject, &options, &clock);
+        let mut turns = None;
+        let mut subject = self.subject(body.clone(), turns);
+        let mut report = check_subject(&subject, &options, &clock);
+        if report.stop == StopReason::EventLimit && report.violations.is_empty() && subject.counting.many.get() {
+            turns = Some(TURNS);
+            subject = self.subject(body.clone(), turns);
+            report = check_subject(&subject, &options, &clock);
+        }
+        let leaves_out = report.stop == StopReason::Exhausted && subject.counting.cut.get();
+        if leaves_out {
+            report.stop = StopReason::EventLimit;
+            report.coverage = None;
+        }
         let took = clock.started.elapsed();
-        let under_sc = self.is_sc_too(&body, &report);
-        let story = Story::new(&subject, &options, &report, took, under_sc);
+        let under_sc = self.is_sc_too(&body, &report, turns);
+        let story = Story::new(&subject, &options, &report, took, under_sc, turns.filter(|_| leaves_out));
         (report, story)
     }
 
     /// Whether SC memory shows a violation too, where that can be said in reasonable time.
-    fn is_sc_too(&self, body: &Arc<dyn Fn() + Send + Sync>, report: &Report) -> Option<bool> {
+    fn is_sc_too(
+        &self,
+        body: &Arc<dyn Fn() + Send + Sync>,
+        report: &Report,
+        turns: Option<u32>,
+    ) -> Option<bool> {
         if self.memory == MemoryModel::Sc || report.violations.is_empty() {
             return None;
         }
         let mut sc = Builder { memory: MemoryModel::Sc, engine: Engine::Dpor, log: false, ..self.clone() };
         sc.max_permutations = Some(report.statistics.executions as usize * 10 + 1000);
-        let report = check_subject(&sc.subject(body.clone()), &sc.options(), &Clock::new(None, false));
+        let subject = sc.subject(body.clone(), turns);
+        let report = check_subject(&subject, &sc.options(), &Clock::new(None, false));
         match report.verdict() {
             Verdict::Violation => Some(true),
-            Verdict::Verified => Some(false),
-            Verdict::Inconclusive => None,
+            Verdict::Verified if !subject.counting.cut.get() => Some(false),
+            _ => None,
         }
     }
 
@@ -218,11 +238,12 @@ impl Builder {
         options
     }
 
-    fn subject(&self, body: Arc<dyn Fn() + Send + Sync>) -> ClosureSubject {
+    fn subject(&self, body: Arc<dyn Fn() + Send + Sync>, turns: Option<u32>) -> ClosureSubject {
         let settings = Settings {
             wakeups: self.spurious_wakeups as u32,
             failures: self.spurious_failures as u32,
             timeouts: self.timeouts as u32,
+            turns,
         };
         let mut subject = ClosureSubject::new(body, self.memory.rules().buffers, settings);
         // Loom counts the main thread, too, and more than it can is no reason to fail.
@@ -233,9 +254,15 @@ impl Builder {
     /// Follows one schedule and shows what happens. Panics if anything is wrong with it.
     #[track_caller]
     fn replay(&self, body: Arc<dyn Fn() + Send + Sync>, schedule: &Schedule) -> Report {
-        let subject = self.subject(body);
         let started = Instant::now();
-        match replay_subject(&subject, self.memory.rules().unbounded(), schedule) {
+        let mut subject = self.subject(body.clone(), None);
+        let rules = self.memory.rules().unbounded();
+        let mut replayed = replay_subject(&subject, rules, schedule);
+        if replayed.is_err() {
+            subject = self.subject(body, Some(TURNS));
+            replayed = replay_subject(&subject, rules, schedule);
+        }
+        match replayed {
             Ok(replayed) => {
                 let story = failure::of_replay(&subject, self.memory, &replayed, started.elapsed());
                 if !replayed.violations.is_empty() {

@@ -19,6 +19,7 @@ pub(crate) struct Execution {
     pub(crate) names: Rc<RefCell<Names>>,
     pub(crate) buffers: Buffers,
     pub(crate) settings: Settings,
+    pub(crate) counting: Rc<Counting>,
     #[expect(clippy::vec_box, reason = "the addresses of contexts must not change when there are more")]
     pub(crate) threads: RefCell<Vec<Box<ThreadContext>>>,
     /// Nobody is interested in it any more: threads unwind, and what they do on the way happens at once.
@@ -58,6 +59,17 @@ pub(crate) struct Settings {
     pub(crate) failures: u32,
     /// How often a wait of each thread may time out.
     pub(crate) timeouts: u32,
+    /// How many turns in vain a loop takes that counts them, before it waits for others like one that does not. All, unless said otherwise.
+    pub(crate) turns: Option<u32>,
+}
+
+/// What became of loops that count their turns, in all executions of a check.
+#[derive(Default)]
+pub(crate) struct Counting {
+    /// A loop took many turns in vain.
+    pub(crate) many: Cell<bool>,
+    /// A loop would have taken more turns than it may.
+    pub(crate) cut: Cell<bool>,
 }
 
 /// An execution with more operations than these is watched for loops.
@@ -125,11 +137,17 @@ pub(crate) struct ThreadContext {
 }
 
 impl Execution {
-    pub(crate) fn new(names: Rc<RefCell<Names>>, buffers: Buffers, settings: Settings) -> Rc<Execution> {
+    pub(crate) fn new(
+        names: Rc<RefCell<Names>>,
+        buffers: Buffers,
+        settings: Settings,
+        counting: Rc<Counting>,
+    ) -> Rc<Execution> {
         Rc::new(Execution {
             names,
             buffers,
             settings,
+            counting,
             threads: RefCell::default(),
             abandoned: Cell::new(false),
             stragglers: Cell::new(0),

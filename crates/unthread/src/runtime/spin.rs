@@ -2,14 +2,15 @@
 //!
 //! A turn is what a thread does from one hint to the next. If it did the same as the turn before, and left the cells that it accessed and the thread's registers
 //! and stack as they were, then the next turn does the same, unless one of the cells shows another value: until then the thread waits. A
-//! loop that counts its turns changes its stack, and is run turn by turn until it gives up.
+//! loop that counts its turns changes its stack, and is run turn by turn until it gives up. If it never does, executions are too long; then the check begins anew,
+//! and such a loop waits, too, after a few turns. What it would have done in further turns is left out, and the report says so.
 //!
 //! A turn that writes and takes it back (a flag is set, and reset) can be seen by others while it lasts. As long as nobody has, a turn more cannot be told
 //! from a turn that came later; so the thread also goes on when others have accessed what it wrote. The same goes for a lock that a turn takes and gives back.
 //! A lock that could not be taken and a thread that has not ended are waited for, too.
 
 use super::current::{Request, after, may_be_silent, request, with_thread};
-use super::execution::ThreadContext;
+use super::execution::{Counting, Execution, ThreadContext};
 use super::stack::Here;
 use unthread_checker::execution::{Operation, Poll, ThreadKey, Waits};
 use unthread_checker::program::{Access, Loc, LockMode};
@@ -27,6 +28,8 @@ pub(crate) struct Spin {
     picture: Option<u64>,
     /// Turns in a row that changed nothing.
     turns: u32,
+    /// Turns in a row that changed nothing but the stack.
+    in_vain: u32,
     /// Hints in a row without any operation.
     idle: u32,
 }
@@ -64,6 +67,9 @@ struct Awaited {
 
 /// Turns of a spinning thread in which nothing changed and nobody else could do anything: it will never end.
 const MOST_TURNS: u32 = 300;
+
+/// Turns in vain that only a loop takes which counts them.
+const MANY_IN_VAIN: u32 = 100;
 
 /// Hints in a row without an operation, after which the hint is one: nobody must wait for ever for something that cannot be seen.
 const MOST_IDLE: u32 = 1000;
@@ -110,18 +116,22 @@ impl Spin {
         self.picture.is_some()
     }
 
-    /// The turn is over. Gives what the thread waits for if it changed nothing.
-    fn end_turn(&mut self, picture: Option<u64>) -> Option<Awaited> {
+    /// The turn is over. Gives what the thread waits for if it changed nothing, or nothing but the stack for too many turns.
+    fn end_turn(&mut self, picture: Option<u64>, most: Option<u32>, counting: &Counting) -> Option<Awaited> {
         let effect = std::mem::take(&mut self.effect);
         let turn = std::mem::take(&mut self.turn);
         // What is on the stack where nothing was written yet depends on who used it before. Where the turn before went the same way, from one hint to
         // the next, all that this one has written was written then, too.
         let same_way = !effect && !turn.is_empty() && self.before.as_ref() == Some(&turn);
         let same_place = picture.is_some() && picture == self.picture;
-        let awaited = if same_way && same_place { awaited(&turn) } else { None };
+        self.in_vain = if same_way && !same_place { self.in_vain + 1 } else { 0 };
+        let cut = most.is_some_and(|most| self.in_vain > most);
+        let awaited = if same_way && (same_place || cut) { awaited(&turn) } else { None };
+        counting.many.set(counting.many.get() || self.in_vain > MANY_IN_VAIN);
+        counting.cut.set(counting.cut.get() || cut && awaited.is_some());
         self.before = (self.has_begun() && !effect).then_some(turn);
         self.picture = picture;
-        self.turns = if awaited.is_some() { self.turns + 1 } else { 0 };
+        self.turns = if awaited.is_some() && same_place { self.turns + 1 } else { 0 };
         awaited
     }
 }
@@ -184,7 +194,7 @@ fn visits(turn: &[Deed], lock: u32) -> Option<u32> {
 #[track_caller]
 pub(crate) fn spin_hint(here: &Here) {
     let asked = with_thread(|execution, thread| {
-        let asked = ask(thread, here);
+        let asked = ask(execution, thread, here);
         if asked.as_ref().is_some_and(|asked| !asked.polls.is_empty()) {
             execution.names.borrow_mut().mark_unfit("a loop polls a lock or a thread");
         }
@@ -195,14 +205,15 @@ pub(crate) fn spin_hint(here: &Here) {
     }
 }
 
-fn ask(thread: &ThreadContext, here: &Here) -> Option<Request> {
+fn ask(execution: &Execution, thread: &ThreadContext, here: &Here) -> Option<Request> {
     let mut spin = thread.spin.borrow_mut();
     if !std::mem::take(&mut spin.active) {
         spin.idle += 1;
         return (spin.idle >= MOST_IDLE).then(|| Request::of(Operation::Yield));
     }
     spin.idle = 0;
-    let Awaited { cells: awaiting, unseen, polls } = spin.end_turn(here.picture(thread.stack_base.get()))?;
+    let picture = here.picture(thread.stack_base.get());
+    let Awaited { cells: awaiting, unseen, polls } = spin.end_turn(picture, execution.settings.turns, &execution.counting)?;
     let waits = if spin.turns < MOST_TURNS { Waits::Spinning } else { Waits::Forever };
     Some(Request { awaiting, unseen, polls, waits, ..Request::of(Operation::Yield) })
 }
