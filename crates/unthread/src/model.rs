@@ -13,6 +13,7 @@ use crate::runtime::{ClosureSubject, Settings};
 use failure::Story;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use unthread_checker::execution::Describe;
 use unthread_checker::explore::{Options, check_subject, replay_subject};
@@ -188,16 +189,19 @@ impl Builder {
     fn run(&self, body: Arc<dyn Fn() + Send + Sync>) -> (Report, Story) {
         assert!(!crate::runtime::in_execution(), "a check cannot be run inside of a check");
         let options = self.options();
-        let clock = Clock::new(self.max_duration, self.log);
+        let mut clock = Clock::new(self.max_duration, self.log);
         let mut turns = None;
         let mut subject = self.subject(body.clone(), turns);
+        clock.gives_up = Some(subject.counting.clone());
         let mut report = check_subject(&subject, &options, &clock);
-        if report.stop == StopReason::EventLimit && report.violations.is_empty() && subject.counting.many.get() {
+        if report.stop == StopReason::EventLimit && report.violations.is_empty() && subject.counting.many.load(Relaxed)
+        {
             turns = Some(TURNS);
+            clock.gives_up = None;
             subject = self.subject(body.clone(), turns);
             report = check_subject(&subject, &options, &clock);
         }
-        let leaves_out = report.stop == StopReason::Exhausted && subject.counting.cut.get();
+        let leaves_out = report.stop == StopReason::Exhausted && subject.counting.cut.load(Relaxed);
         if leaves_out {
             report.stop = StopReason::EventLimit;
             report.coverage = None;
@@ -209,12 +213,7 @@ impl Builder {
     }
 
     /// Whether SC memory shows a violation too, where that can be said in reasonable time.
-    fn is_sc_too(
-        &self,
-        body: &Arc<dyn Fn() + Send + Sync>,
-        report: &Report,
-        turns: Option<u32>,
-    ) -> Option<bool> {
+    fn is_sc_too(&self, body: &Arc<dyn Fn() + Send + Sync>, report: &Report, turns: Option<u32>) -> Option<bool> {
         if self.memory == MemoryModel::Sc || report.violations.is_empty() {
             return None;
         }
@@ -224,7 +223,7 @@ impl Builder {
         let report = check_subject(&subject, &sc.options(), &Clock::new(None, false));
         match report.verdict() {
             Verdict::Violation => Some(true),
-            Verdict::Verified if !subject.counting.cut.get() => Some(false),
+            Verdict::Verified if !subject.counting.cut.load(Relaxed) => Some(false),
             _ => None,
         }
     }

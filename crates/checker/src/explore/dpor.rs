@@ -28,8 +28,9 @@ use crate::program::Program;
 use crate::report::{Report, StopReason};
 use crate::schedule::{Action, Step};
 
-/// How often the watch is asked, in executions.
+/// How often the watch is asked, in executions, and in steps where they are long.
 const LOOK_EVERY: u64 = 1024;
+const LOOK_EVERY_STEPS: u64 = 2000;
 
 /// The length of an execution that is taken to be endless, unless the user says how long it may be.
 pub(super) const MOST_EVENTS: u64 = 10_000;
@@ -54,8 +55,10 @@ struct Search<'a, S: Describe> {
     nodes: Vec<Node>,
     data_races: Option<DataRaces>,
     steps: Vec<Step>,
-    /// Ends that were come to, of whatever kind.
+    /// Ends that were come to since the watch was asked.
     ends: u64,
+    /// Steps until it was.
+    looked_at: u64,
 }
 
 /// Where the search stands before an event.
@@ -107,6 +110,7 @@ impl<'a, S: Describe> Search<'a, S> {
             data_races,
             steps: Vec::new(),
             ends: 0,
+            looked_at: 0,
         }
     }
 
@@ -136,8 +140,9 @@ impl<'a, S: Describe> Search<'a, S> {
             if let Some(stop) = self.findings.stop() {
                 return stop;
             }
-            if self.ends == LOOK_EVERY {
-                self.ends = 0;
+            let steps = self.findings.statistics.steps;
+            if self.ends >= LOOK_EVERY || steps - self.looked_at >= LOOK_EVERY_STEPS {
+                (self.ends, self.looked_at) = (0, steps);
                 if let Some(stop) = self.findings.look(0, watch) {
                     return stop;
                 }

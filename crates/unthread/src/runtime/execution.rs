@@ -11,6 +11,8 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use unthread_checker::execution::{Buffers, Failure, FailureKind, Operation, ThreadKey};
 use unthread_checker::program::Loc;
 
@@ -19,7 +21,7 @@ pub(crate) struct Execution {
     pub(crate) names: Rc<RefCell<Names>>,
     pub(crate) buffers: Buffers,
     pub(crate) settings: Settings,
-    pub(crate) counting: Rc<Counting>,
+    pub(crate) counting: Arc<Counting>,
     #[expect(clippy::vec_box, reason = "the addresses of contexts must not change when there are more")]
     pub(crate) threads: RefCell<Vec<Box<ThreadContext>>>,
     /// Nobody is interested in it any more: threads unwind, and what they do on the way happens at once.
@@ -67,9 +69,9 @@ pub(crate) struct Settings {
 #[derive(Default)]
 pub(crate) struct Counting {
     /// A loop took many turns in vain.
-    pub(crate) many: Cell<bool>,
+    pub(crate) many: AtomicBool,
     /// A loop would have taken more turns than it may.
-    pub(crate) cut: Cell<bool>,
+    pub(crate) cut: AtomicBool,
 }
 
 /// An execution with more operations than these is watched for loops.
@@ -141,7 +143,7 @@ impl Execution {
         names: Rc<RefCell<Names>>,
         buffers: Buffers,
         settings: Settings,
-        counting: Rc<Counting>,
+        counting: Arc<Counting>,
     ) -> Rc<Execution> {
         Rc::new(Execution {
             names,

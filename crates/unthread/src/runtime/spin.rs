@@ -1,7 +1,8 @@
 //! Spin hints: noticing that a turn of a loop has changed nothing.
 //!
 //! A turn is what a thread does from one hint to the next. If it did the same as the turn before, and left the cells that it accessed and the thread's registers
-//! and stack as they were, then the next turn does the same, unless one of the cells shows another value: until then the thread waits. A
+//! and stack as they were, then the next turn does the same, unless one of the cells shows another value: until then the thread waits. The same goes for a few
+//! turns that are repeated: a loop that spins three times, gives up and is begun anew. A
 //! loop that counts its turns changes its stack, and is run turn by turn until it gives up. If it never does, executions are too long; then the check begins anew,
 //! and such a loop waits, too, after a few turns. What it would have done in further turns is left out, and the report says so.
 //!
@@ -12,6 +13,8 @@
 use super::current::{Request, after, may_be_silent, request, with_thread};
 use super::execution::{Counting, Execution, ThreadContext};
 use super::stack::Here;
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
 use unthread_checker::execution::{Operation, Poll, ThreadKey, Waits};
 use unthread_checker::program::{Access, Loc, LockMode};
 
@@ -19,7 +22,8 @@ use unthread_checker::program::{Access, Loc, LockMode};
 #[derive(Default)]
 pub(crate) struct Spin {
     turn: Vec<Deed>,
-    before: Option<Vec<Deed>>,
+    /// The last turns that changed nothing for good, newest last.
+    history: VecDeque<Turn>,
     /// It did something that it did not take back.
     effect: bool,
     /// It did something.
@@ -32,6 +36,12 @@ pub(crate) struct Spin {
     in_vain: u32,
     /// Hints in a row without any operation.
     idle: u32,
+}
+
+/// A turn that is over, and how it left the registers and the stack.
+struct Turn {
+    deeds: Vec<Deed>,
+    picture: Option<u64>,
 }
 
 /// Something that a turn did, and that others can see or that depends on them.
@@ -68,8 +78,11 @@ struct Awaited {
 /// Turns of a spinning thread in which nothing changed and nobody else could do anything: it will never end.
 const MOST_TURNS: u32 = 300;
 
-/// Turns in vain that only a loop takes which counts them.
-const MANY_IN_VAIN: u32 = 100;
+/// The most turns that are recognised when they are repeated.
+const LONGEST_PERIOD: usize = 8;
+
+/// Turns in vain after which a loop that counts them is not expected to give up.
+const MANY_IN_VAIN: u32 = 1000;
 
 /// Hints in a row without an operation, after which the hint is one: nobody must wait for ever for something that cannot be seen.
 const MOST_IDLE: u32 = 1000;
@@ -119,20 +132,49 @@ impl Spin {
     /// The turn is over. Gives what the thread waits for if it changed nothing, or nothing but the stack for too many turns.
     fn end_turn(&mut self, picture: Option<u64>, most: Option<u32>, counting: &Counting) -> Option<Awaited> {
         let effect = std::mem::take(&mut self.effect);
-        let turn = std::mem::take(&mut self.turn);
-        // What is on the stack where nothing was written yet depends on who used it before. Where the turn before went the same way, from one hint to
-        // the next, all that this one has written was written then, too.
-        let same_way = !effect && !turn.is_empty() && self.before.as_ref() == Some(&turn);
-        let same_place = picture.is_some() && picture == self.picture;
-        self.in_vain = if same_way && !same_place { self.in_vain + 1 } else { 0 };
-        let cut = most.is_some_and(|most| self.in_vain > most);
-        let awaited = if same_way && (same_place || cut) { awaited(&turn) } else { None };
-        counting.many.set(counting.many.get() || self.in_vain > MANY_IN_VAIN);
-        counting.cut.set(counting.cut.get() || cut && awaited.is_some());
-        self.before = (self.has_begun() && !effect).then_some(turn);
+        let deeds = std::mem::take(&mut self.turn);
+        if effect || !self.has_begun() {
+            self.history.clear();
+        }
+        if self.has_begun() && !effect {
+            if self.history.len() == 2 * LONGEST_PERIOD {
+                self.history.pop_front();
+            }
+            self.history.push_back(Turn { deeds, picture });
+        }
         self.picture = picture;
-        self.turns = if awaited.is_some() && same_place { self.turns + 1 } else { 0 };
+        let period = self.period();
+        self.in_vain = if period.is_none() && self.goes_the_same_way(1) { self.in_vain + 1 } else { 0 };
+        let cut = most.is_some_and(|most| self.in_vain > most);
+        let repeated = if cut { Some(1) } else { period };
+        let awaited = repeated.and_then(|period| {
+            let turns = self.history.range(self.history.len() - period..);
+            awaited(&turns.flat_map(|turn| turn.deeds.iter().copied()).collect::<Vec<_>>())
+        });
+        counting.many.fetch_or(self.in_vain > MANY_IN_VAIN, Relaxed);
+        counting.cut.fetch_or(cut && awaited.is_some(), Relaxed);
+        self.turns = if awaited.is_some() && !cut { self.turns + 1 } else { 0 };
         awaited
+    }
+
+    /// How many turns are repeated again and again, if any.
+    fn period(&self) -> Option<usize> {
+        let same_place = |&period: &usize| {
+            let mut newest = self.history.iter().rev();
+            let picture = newest.next().and_then(|turn| turn.picture);
+            picture.is_some() && newest.nth(period - 1).is_some_and(|turn| turn.picture == picture)
+        };
+        (1..=LONGEST_PERIOD).filter(same_place).find(|&period| self.goes_the_same_way(period))
+    }
+
+    /// Whether the last turns did the same as those before.
+    ///
+    /// What is on the stack where nothing was written yet depends on who used it before. Where turns went the same way as those before, from one hint to
+    /// the next, all that they have written was written then, too.
+    fn goes_the_same_way(&self, period: usize) -> bool {
+        let newest = || self.history.iter().rev().map(|turn| &turn.deeds);
+        let (last, before) = (newest().take(period), newest().skip(period).take(period));
+        self.history.len() >= 2 * period && newest().take(period).any(|deeds| !deeds.is_empty()) && last.eq(before)
     }
 }
 
@@ -149,6 +191,15 @@ fn awaited(turn: &[Deed]) -> Option<Awaited> {
         let accesses = || turn[..=at].iter().filter(|access| access.loc == loc);
         let first = accesses().next()?;
         if first.found.is_some_and(|found| found != last.left) {
+            return None;
+        }
+        // Others have changed it meanwhile, and back.
+        let left = |access: &Accessed| access.left;
+        if accesses()
+            .map(left)
+            .zip(accesses().skip(1))
+            .any(|(left, next)| next.found.is_some_and(|found| found != left))
+        {
             return None;
         }
         awaited.cells.push((loc, last.left));
@@ -213,7 +264,8 @@ fn ask(execution: &Execution, thread: &ThreadContext, here: &Here) -> Option<Req
     }
     spin.idle = 0;
     let picture = here.picture(thread.stack_base.get());
-    let Awaited { cells: awaiting, unseen, polls } = spin.end_turn(picture, execution.settings.turns, &execution.counting)?;
+    let Awaited { cells: awaiting, unseen, polls } =
+        spin.end_turn(picture, execution.settings.turns, &execution.counting)?;
     let waits = if spin.turns < MOST_TURNS { Waits::Spinning } else { Waits::Forever };
     Some(Request { awaiting, unseen, polls, waits, ..Request::of(Operation::Yield) })
 }

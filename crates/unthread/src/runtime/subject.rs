@@ -21,7 +21,7 @@ pub(crate) struct ClosureSubject {
     settings: Settings,
     pub(crate) max_threads: usize,
     pub(crate) names: Rc<RefCell<Names>>,
-    pub(crate) counting: Rc<Counting>,
+    pub(crate) counting: Arc<Counting>,
     /// Some execution had statics with data.
     has_statics: Cell<bool>,
 }
@@ -42,7 +42,7 @@ impl ClosureSubject {
             settings,
             max_threads: usize::MAX,
             names: Rc::default(),
-            counting: Rc::default(),
+            counting: Arc::default(),
             has_statics: Cell::new(false),
         }
     }

@@ -283,7 +283,8 @@ fn backs_off(goes_wrong: bool) -> impl Fn() + Send + Sync + 'static {
 
 #[test]
 fn a_loop_that_counts_its_turns_and_never_gives_up_is_looked_at_for_a_few_turns() {
-    let report = Builder::new().try_check(backs_off(false)).expect("nothing is wrong, and it does not spin without a hint");
+    let report =
+        Builder::new().try_check(backs_off(false)).expect("nothing is wrong, and it does not spin without a hint");
     assert_eq!(report.stop, StopReason::EventLimit, "more turns are left out");
     assert_eq!(report.verdict(), Verdict::Inconclusive);
     assert!(report.statistics.executions > 10);
