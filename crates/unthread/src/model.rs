@@ -86,6 +86,17 @@ fn is_tolerated(report: &Report) -> bool {
     cfg!(loom) && matches!(report.stop, StopReason::Nondeterminism(_))
 }
 
+/// Whether nothing can be said because of loops that change nothing but their stacks.
+fn is_due_to_counting(report: &Report, subject: &ClosureSubject) -> bool {
+    let counting = &subject.counting;
+    report.violations.is_empty()
+        && match report.stop {
+            StopReason::EventLimit => counting.many.load(Relaxed),
+            StopReason::Nondeterminism(_) => counting.some.load(Relaxed),
+            _ => false,
+        }
+}
+
 /// Turns in vain of loops that count them, where they make executions too long.
 const TURNS: u32 = 3;
 
@@ -190,21 +201,21 @@ impl Builder {
         assert!(!crate::runtime::in_execution(), "a check cannot be run inside of a check");
         let options = self.options();
         let mut clock = Clock::new(self.max_duration, self.log);
-        let mut turns = None;
+        let (mut turns, mut leaves_out) = (None, false);
         let mut subject = self.subject(body.clone(), turns);
         clock.gives_up = Some(subject.counting.clone());
         let mut report = check_subject(&subject, &options, &clock);
-        if report.stop == StopReason::EventLimit && report.violations.is_empty() && subject.counting.many.load(Relaxed)
-        {
+        if is_due_to_counting(&report, &subject) {
             turns = Some(TURNS);
             clock.gives_up = None;
             subject = self.subject(body.clone(), turns);
-            report = check_subject(&subject, &options, &clock);
-        }
-        let leaves_out = report.stop == StopReason::Exhausted && subject.counting.cut.load(Relaxed);
-        if leaves_out {
-            report.stop = StopReason::EventLimit;
-            report.coverage = None;
+            let before = std::mem::replace(&mut report, check_subject(&subject, &options, &clock));
+            if report.verdict() == Verdict::Verified {
+                let is_cut = subject.counting.cut.load(Relaxed);
+                report.stop = if is_cut { StopReason::EventLimit } else { before.stop };
+                report.coverage = None;
+                leaves_out = is_cut;
+            }
         }
         let took = clock.started.elapsed();
         let under_sc = self.is_sc_too(&body, &report, turns);

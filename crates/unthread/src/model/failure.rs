@@ -114,7 +114,7 @@ impl Story {
             }
             (StopReason::EventLimit, _) => self.turns.map_or(String::new(), |most| {
                 format!(
-                    ": a loop counts its turns; executions are left out in which it takes more than {most} of them that \
+                    ": a loop counts its turns, or allocates; executions are left out in which it takes more than {most} of them that \
                      change nothing, while others could go on"
                 )
             }),

@@ -61,14 +61,16 @@ pub(crate) struct Settings {
     pub(crate) failures: u32,
     /// How often a wait of each thread may time out.
     pub(crate) timeouts: u32,
-    /// How many turns in vain a loop takes that counts them, before it waits for others like one that does not. All, unless said otherwise.
+    /// How many turns that are alike a loop takes before it waits for others. Unless said otherwise, that depends on its stack.
     pub(crate) turns: Option<u32>,
 }
 
 /// What became of loops that count their turns, in all executions of a check.
 #[derive(Default)]
 pub(crate) struct Counting {
-    /// A loop took many turns in vain.
+    /// A loop took a turn that changed nothing but the stack.
+    pub(crate) some: AtomicBool,
+    /// A loop took many of them in a row.
     pub(crate) many: AtomicBool,
     /// A loop would have taken more turns than it may.
     pub(crate) cut: AtomicBool,

@@ -3,8 +3,9 @@
 //! A turn is what a thread does from one hint to the next. If it did the same as the turn before, and left the cells that it accessed and the thread's registers
 //! and stack as they were, then the next turn does the same, unless one of the cells shows another value: until then the thread waits. The same goes for a few
 //! turns that are repeated: a loop that spins three times, gives up and is begun anew. A
-//! loop that counts its turns changes its stack, and is run turn by turn until it gives up. If it never does, executions are too long; then the check begins anew,
-//! and such a loop waits, too, after a few turns. What it would have done in further turns is left out, and the report says so.
+//! loop that counts its turns changes its stack, and is run turn by turn until it gives up. If it never does, executions are too long; and if it allocates, its
+//! stack depends on the allocator. Then the check begins anew: nobody looks at stacks, and a loop waits after a few turns that were alike. What
+//! it would have done in further turns is left out, and the report says so.
 //!
 //! A turn that writes and takes it back (a flag is set, and reset) can be seen by others while it lasts. As long as nobody has, a turn more cannot be told
 //! from a turn that came later; so the thread also goes on when others have accessed what it wrote. The same goes for a lock that a turn takes and gives back.
@@ -143,28 +144,29 @@ impl Spin {
             self.history.push_back(Turn { deeds, picture });
         }
         self.picture = picture;
-        let period = self.period();
-        self.in_vain = if period.is_none() && self.goes_the_same_way(1) { self.in_vain + 1 } else { 0 };
-        let cut = most.is_some_and(|most| self.in_vain > most);
-        let repeated = if cut { Some(1) } else { period };
-        let awaited = repeated.and_then(|period| {
+        let repeated = (1..=LONGEST_PERIOD).find(|&period| self.goes_the_same_way(period));
+        let waits_for = (1..=LONGEST_PERIOD).find(|&period| self.is_where_it_was(period));
+        let is_in_vain = repeated.is_some() && (waits_for.is_none() || most.is_some());
+        self.in_vain = if is_in_vain { self.in_vain + 1 } else { 0 };
+        counting.some.fetch_or(is_in_vain, Relaxed);
+        counting.many.fetch_or(self.in_vain > MANY_IN_VAIN, Relaxed);
+        let period = match most {
+            None => waits_for,
+            Some(most) => repeated.filter(|_| self.in_vain > most),
+        };
+        let awaited = period.and_then(|period| {
             let turns = self.history.range(self.history.len() - period..);
             awaited(&turns.flat_map(|turn| turn.deeds.iter().copied()).collect::<Vec<_>>())
         });
-        counting.many.fetch_or(self.in_vain > MANY_IN_VAIN, Relaxed);
-        counting.cut.fetch_or(cut && awaited.is_some(), Relaxed);
-        self.turns = if awaited.is_some() && !cut { self.turns + 1 } else { 0 };
+        counting.cut.fetch_or(most.is_some() && awaited.is_some(), Relaxed);
+        self.turns = if awaited.is_some() && most.is_none() { self.turns + 1 } else { 0 };
         awaited
     }
 
-    /// How many turns are repeated again and again, if any.
-    fn period(&self) -> Option<usize> {
-        let same_place = |&period: &usize| {
-            let mut newest = self.history.iter().rev();
-            let picture = newest.next().and_then(|turn| turn.picture);
-            picture.is_some() && newest.nth(period - 1).is_some_and(|turn| turn.picture == picture)
-        };
-        (1..=LONGEST_PERIOD).filter(same_place).find(|&period| self.goes_the_same_way(period))
+    /// Whether so many turns have changed nothing, not even the stack, and are repeated.
+    fn is_where_it_was(&self, period: usize) -> bool {
+        let picture = |back: usize| self.history.iter().rev().nth(back).and_then(|turn| turn.picture);
+        picture(0).is_some() && picture(0) == picture(period) && self.goes_the_same_way(period)
     }
 
     /// Whether the last turns did the same as those before.

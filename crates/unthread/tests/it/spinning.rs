@@ -300,3 +300,29 @@ fn what_follows_a_loop_that_counts_its_turns_is_checked() {
     let text = replayed.expect_err("it fails again").downcast::<String>().expect("with a message");
     assert!(text.contains("assertion failed: !goes_wrong"), "{text}");
 }
+
+#[test]
+fn a_loop_that_allocates_on_every_turn_is_looked_at_for_a_few_turns() {
+    let report = Builder::new().report(|| {
+        let sent = Arc::new(AtomicUsize::new(0));
+        let other = sent.clone();
+        let sender = thread::spawn(move || {
+            let mut kept = Vec::new();
+            for n in 1..=3 {
+                other.store(n, Release);
+                kept.push(vec![n; 40]);
+            }
+        });
+        loop {
+            let turn = vec![0usize; 40];
+            if sent.load(Acquire) == 3 {
+                break;
+            }
+            thread::yield_now();
+            std::hint::black_box(&turn);
+        }
+        sender.join().unwrap();
+    });
+    let is_known = matches!(report.stop, StopReason::Exhausted | StopReason::EventLimit);
+    assert!(is_known, "the allocator makes a difference: {report:?}");
+}
