@@ -46,7 +46,7 @@ pub struct Builder {
     pub max_duration: Option<Duration>,
     /// The most preemptions of an execution; others are left out. The report's coverage says if all executions within the bound were looked at.
     pub preemption_bound: Option<usize>,
-    /// How often a thread may be woken from a wait for a condition variable without a reason.
+    /// How often a thread may be woken from a wait for a condition variable, or poll a future, without a reason.
     pub spurious_wakeups: usize,
     /// How often a weak compare-exchange of a thread may fail without a reason. On the machines that are checked it never does, so this is 0
     /// unless said otherwise.

@@ -169,8 +169,14 @@ impl Execution {
         })
     }
 
-    /// Adds a thread that has not begun. Gives its index.
-    pub(crate) fn add_thread(&self, key: ThreadKey, name: Option<String>, body: Box<dyn FnOnce()>) -> usize {
+    /// Adds a thread that has not begun, with so many bytes of stack or more. Gives its index.
+    pub(crate) fn add_thread(
+        &self,
+        key: ThreadKey,
+        name: Option<String>,
+        stack: usize,
+        body: Box<dyn FnOnce()>,
+    ) -> usize {
         let mut threads = self.threads.borrow_mut();
         let index = threads.len();
         let context = Box::new(ThreadContext {
@@ -202,7 +208,7 @@ impl Execution {
         });
         // SAFETY: contexts are boxed and live as long as the execution, which unwinds or leaks every fiber before it goes.
         let this: &'static ThreadContext = unsafe { NonNull::from(&*context).as_ref() };
-        let fiber = Fiber::new(move |handover| this.run(handover, body));
+        let fiber = Fiber::new(stack, move |handover| this.run(handover, body));
         *context.fiber.borrow_mut() = Some(fiber);
         threads.push(context);
         index

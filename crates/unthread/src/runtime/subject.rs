@@ -87,7 +87,7 @@ impl Subject for ClosureSubject {
     fn initial(&self) -> Vec<(ThreadKey, ClosureThread)> {
         let execution = Execution::new(self.names.clone(), self.buffers, self.settings, self.counting.clone());
         let (key, body) = (ThreadKey::initial(0), self.body.clone());
-        let main = execution.add_thread(key, Some("main".to_string()), Box::new(move || body()));
+        let main = execution.add_thread(key, Some("main".to_string()), 0, Box::new(move || body()));
         vec![(key, ClosureThread::begin(&execution, main))]
     }
 
