@@ -1,6 +1,6 @@
 //! Futures: run one to its end, wake tasks, spawn tasks.
 
-use crate::runtime::{Signal, create_cell};
+use crate::runtime::{Signal, create_cell, happens};
 use crate::sync::Mutex;
 use crate::thread;
 use std::future::Future;
@@ -10,7 +10,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use unthread_checker::execution::Waits;
 use unthread_checker::program::RmwOp;
 
-/// Runs a future to its end in this thread.
+/// Runs a future to its end in this thread. It may be polled although nobody has woken its task, as often as
+/// [`spurious_wakeups`](crate::model::Builder::spurious_wakeups) says.
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
@@ -20,6 +21,9 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     loop {
         if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
             return result;
+        }
+        if happens(|thread| &thread.wakeups_left) {
+            continue;
         }
         woken.0.update_when_changed(0, RmwOp::Swap, 0, Waits::For("its waker to be woken".to_string()));
     }

@@ -13,6 +13,7 @@ use crate::runtime::{ClosureSubject, Settings};
 use failure::Story;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use unthread_checker::execution::Describe;
 use unthread_checker::explore::{Options, check_subject, replay_subject};
@@ -45,7 +46,7 @@ pub struct Builder {
     pub max_duration: Option<Duration>,
     /// The most preemptions of an execution; others are left out. The report's coverage says if all executions within the bound were looked at.
     pub preemption_bound: Option<usize>,
-    /// How often a thread may be woken from a wait for a condition variable without a reason.
+    /// How often a thread may be woken from a wait for a condition variable, or poll a future, without a reason.
     pub spurious_wakeups: usize,
     /// How often a weak compare-exchange of a thread may fail without a reason. On the machines that are checked it never does, so this is 0
     /// unless said otherwise.
@@ -84,6 +85,20 @@ fn checked(_: Report) -> Checked {}
 fn is_tolerated(report: &Report) -> bool {
     cfg!(loom) && matches!(report.stop, StopReason::Nondeterminism(_))
 }
+
+/// Whether nothing can be said because of loops that change nothing but their stacks.
+fn is_due_to_counting(report: &Report, subject: &ClosureSubject) -> bool {
+    let counting = &subject.counting;
+    report.violations.is_empty()
+        && match report.stop {
+            StopReason::EventLimit => counting.many.load(Relaxed),
+            StopReason::Nondeterminism(_) => counting.some.load(Relaxed),
+            _ => false,
+        }
+}
+
+/// Turns in vain of loops that count them, where they make executions too long.
+const TURNS: u32 = 3;
 
 /// The most events of an execution, unless said otherwise.
 const EVENTS: usize = 10_000;
@@ -185,27 +200,42 @@ impl Builder {
     fn run(&self, body: Arc<dyn Fn() + Send + Sync>) -> (Report, Story) {
         assert!(!crate::runtime::in_execution(), "a check cannot be run inside of a check");
         let options = self.options();
-        let subject = self.subject(body.clone());
-        let clock = Clock::new(self.max_duration, self.log);
-        let report = check_subject(&subject, &options, &clock);
+        let mut clock = Clock::new(self.max_duration, self.log);
+        let (mut turns, mut leaves_out) = (None, false);
+        let mut subject = self.subject(body.clone(), turns);
+        clock.gives_up = Some(subject.counting.clone());
+        let mut report = check_subject(&subject, &options, &clock);
+        if is_due_to_counting(&report, &subject) {
+            turns = Some(TURNS);
+            clock.gives_up = None;
+            subject = self.subject(body.clone(), turns);
+            let before = std::mem::replace(&mut report, check_subject(&subject, &options, &clock));
+            if report.verdict() == Verdict::Verified {
+                let is_cut = subject.counting.cut.load(Relaxed);
+                report.stop = if is_cut { StopReason::EventLimit } else { before.stop };
+                report.coverage = None;
+                leaves_out = is_cut;
+            }
+        }
         let took = clock.started.elapsed();
-        let under_sc = self.is_sc_too(&body, &report);
-        let story = Story::new(&subject, &options, &report, took, under_sc);
+        let under_sc = self.is_sc_too(&body, &report, turns);
+        let story = Story::new(&subject, &options, &report, took, under_sc, turns.filter(|_| leaves_out));
         (report, story)
     }
 
     /// Whether SC memory shows a violation too, where that can be said in reasonable time.
-    fn is_sc_too(&self, body: &Arc<dyn Fn() + Send + Sync>, report: &Report) -> Option<bool> {
+    fn is_sc_too(&self, body: &Arc<dyn Fn() + Send + Sync>, report: &Report, turns: Option<u32>) -> Option<bool> {
         if self.memory == MemoryModel::Sc || report.violations.is_empty() {
             return None;
         }
         let mut sc = Builder { memory: MemoryModel::Sc, engine: Engine::Dpor, log: false, ..self.clone() };
         sc.max_permutations = Some(report.statistics.executions as usize * 10 + 1000);
-        let report = check_subject(&sc.subject(body.clone()), &sc.options(), &Clock::new(None, false));
+        let subject = sc.subject(body.clone(), turns);
+        let report = check_subject(&subject, &sc.options(), &Clock::new(None, false));
         match report.verdict() {
             Verdict::Violation => Some(true),
-            Verdict::Verified => Some(false),
-            Verdict::Inconclusive => None,
+            Verdict::Verified if !subject.counting.cut.load(Relaxed) => Some(false),
+            _ => None,
         }
     }
 
@@ -218,11 +248,12 @@ impl Builder {
         options
     }
 
-    fn subject(&self, body: Arc<dyn Fn() + Send + Sync>) -> ClosureSubject {
+    fn subject(&self, body: Arc<dyn Fn() + Send + Sync>, turns: Option<u32>) -> ClosureSubject {
         let settings = Settings {
             wakeups: self.spurious_wakeups as u32,
             failures: self.spurious_failures as u32,
             timeouts: self.timeouts as u32,
+            turns,
         };
         let mut subject = ClosureSubject::new(body, self.memory.rules().buffers, settings);
         // Loom counts the main thread, too, and more than it can is no reason to fail.
@@ -233,9 +264,15 @@ impl Builder {
     /// Follows one schedule and shows what happens. Panics if anything is wrong with it.
     #[track_caller]
     fn replay(&self, body: Arc<dyn Fn() + Send + Sync>, schedule: &Schedule) -> Report {
-        let subject = self.subject(body);
         let started = Instant::now();
-        match replay_subject(&subject, self.memory.rules().unbounded(), schedule) {
+        let mut subject = self.subject(body.clone(), None);
+        let rules = self.memory.rules().unbounded();
+        let mut replayed = replay_subject(&subject, rules, schedule);
+        if replayed.is_err() {
+            subject = self.subject(body, Some(TURNS));
+            replayed = replay_subject(&subject, rules, schedule);
+        }
+        match replayed {
             Ok(replayed) => {
                 let story = failure::of_replay(&subject, self.memory, &replayed, started.elapsed());
                 if !replayed.violations.is_empty() {

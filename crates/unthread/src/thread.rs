@@ -23,7 +23,7 @@ where
     F: FnOnce() -> T + 'static,
     T: 'static,
 {
-    spawn_named(None, Box::new(f))
+    spawn_built(Builder::new(), Box::new(f))
 }
 
 /// Where a thread leaves what its closure returned.
@@ -52,10 +52,11 @@ pub struct Thread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadId(ThreadKey);
 
-/// Makes threads with names.
+/// Makes threads with names or large stacks.
 #[derive(Debug, Default)]
 pub struct Builder {
     name: Option<String>,
+    stack_size: usize,
 }
 
 impl Builder {
@@ -66,12 +67,12 @@ impl Builder {
 
     /// Gives the thread a name, which reports show.
     pub fn name(self, name: String) -> Builder {
-        Builder { name: Some(name) }
+        Builder { name: Some(name), ..self }
     }
 
-    /// Does nothing: all stacks have the same size.
-    pub fn stack_size(self, _: usize) -> Builder {
-        self
+    /// The thread's stack has at least so many words, as loom counts them. All stacks have 2 MiB or more.
+    pub fn stack_size(self, size: usize) -> Builder {
+        Builder { stack_size: size, ..self }
     }
 
     /// Runs a closure in a new thread. Never fails.
@@ -81,12 +82,27 @@ impl Builder {
         F: FnOnce() -> T + 'static,
         T: 'static,
     {
-        Ok(spawn_named(self.name, Box::new(f)))
+        Ok(spawn_built(self, Box::new(f)))
+    }
+
+    /// Runs a closure in a new thread of a scope. Never fails.
+    #[track_caller]
+    pub fn spawn_scoped<'scope, F, T>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        f: F,
+    ) -> io::Result<ScopedJoinHandle<'scope, T>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        Ok(scope.spawn_built(self, f))
     }
 }
 
 #[track_caller]
-fn spawn_named<'f, T: 'f>(name: Option<String>, f: Box<dyn FnOnce() -> T + 'f>) -> JoinHandle<T> {
+fn spawn_built<'f, T: 'f>(builder: Builder, f: Box<dyn FnOnce() -> T + 'f>) -> JoinHandle<T> {
+    let Builder { name, stack_size } = builder;
     let packet: Packet<T> = Rc::default();
     let result = packet.clone();
     let body: Box<dyn FnOnce() + 'f> = Box::new(move || {
@@ -102,7 +118,7 @@ fn spawn_named<'f, T: 'f>(name: Option<String>, f: Box<dyn FnOnce() -> T + 'f>) 
         let nth = thread.n_forks.get();
         thread.n_forks.set(nth + 1);
         let key = thread.key.child(nth).expect("threads are not spawned by threads five deep");
-        let index = execution.add_thread(key, name, body);
+        let index = execution.add_thread(key, name, stack_size.saturating_mul(size_of::<usize>()), body);
         execution.thread(index).token.set(Some(token));
         thread.child.set(Some(index));
         key
@@ -175,8 +191,11 @@ impl fmt::Debug for Thread {
 /// The running thread.
 #[track_caller]
 pub fn current() -> Thread {
-    let (key, token, name) =
-        with_thread(|_, thread| (thread.key, thread.token.get(), thread.name.as_deref().map(Into::into)));
+    let (key, token, name) = with_thread(|_, thread| {
+        // The main thread was given no name; it has one in reports.
+        let given = thread.name.as_deref().filter(|_| thread.key != ThreadKey::initial(0));
+        (thread.key, thread.token.get(), given.map(Into::into))
+    });
     Thread { key, token: token.unwrap_or_else(main_token), name }
 }
 

@@ -29,8 +29,9 @@ use crate::program::Program;
 use crate::report::{Report, StopReason};
 use crate::schedule::{Action, Step};
 
-/// How often the watch is asked, in executions.
+/// How often the watch is asked, in executions, and in steps where they are long.
 const LOOK_EVERY: u64 = 1024;
+const LOOK_EVERY_STEPS: u64 = 2000;
 
 /// The length of an execution that is taken to be endless, unless the user says how long it may be.
 pub(super) const MOST_EVENTS: u64 = 10_000;
@@ -57,8 +58,10 @@ struct Search<'a, S: Describe> {
     steps: Vec<Step>,
     /// What nodes that are gone had for their sleeping steps, for the next ones.
     spare: Vec<Vec<Asleep>>,
-    /// Ends that were come to, of whatever kind.
+    /// Ends that were come to since the watch was asked.
     ends: u64,
+    /// Steps until it was.
+    looked_at: u64,
 }
 
 /// What to do at a node.
@@ -94,6 +97,7 @@ impl<'a, S: Describe> Search<'a, S> {
             steps: Vec::new(),
             spare: Vec::new(),
             ends: 0,
+            looked_at: 0,
         }
     }
 
@@ -123,8 +127,9 @@ impl<'a, S: Describe> Search<'a, S> {
             if let Some(stop) = self.findings.stop() {
                 return stop;
             }
-            if self.ends == LOOK_EVERY {
-                self.ends = 0;
+            let steps = self.findings.statistics.steps;
+            if self.ends >= LOOK_EVERY || steps - self.looked_at >= LOOK_EVERY_STEPS {
+                (self.ends, self.looked_at) = (0, steps);
                 if let Some(stop) = self.findings.look(0, watch) {
                     return stop;
                 }

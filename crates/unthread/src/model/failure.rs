@@ -21,6 +21,8 @@ pub(super) struct Story {
     told: Vec<(String, String, Option<JsonViolation>)>,
     events: u64,
     preemptions: Option<u32>,
+    /// How many turns in vain loops took that count them, if more were left out.
+    turns: Option<u32>,
     /// Where executions go round in circles that are too long.
     busiest: Option<String>,
     html: Option<PathBuf>,
@@ -33,6 +35,7 @@ impl Story {
         report: &Report,
         took: Duration,
         under_sc: Option<bool>,
+        turns: Option<u32>,
     ) -> Story {
         let tell = |violation: &Violation| {
             let trace = trace::replay(subject, options.rules.unbounded(), &violation.schedule).ok();
@@ -49,7 +52,7 @@ impl Story {
         });
         let (events, preemptions) = (options.limits.events, options.limits.preemptions);
         let busiest = subject.names.borrow().busiest().map(ToString::to_string);
-        Story { memory: options.memory, took, under_sc, told, events, preemptions, busiest, html }
+        Story { memory: options.memory, took, under_sc, told, events, preemptions, turns, busiest, html }
     }
 
     /// What is wrong.
@@ -83,6 +86,7 @@ impl Story {
     /// Why the check cannot say anything, where the test is to blame.
     pub(super) fn cannot_say(&self, report: &Report) -> Option<String> {
         match &report.stop {
+            StopReason::EventLimit if self.turns.is_some() => None,
             StopReason::EventLimit => Some(format!(
                 "event-limit: an execution has more than {} events{}. A loop that waits for other threads needs a hint: call \
                  `unthread::thread::yield_now()` or `unthread::hint::spin_loop()` in it. If nothing loops, raise `max_branches` (UNTHREAD_MAX_EVENTS)",
@@ -112,6 +116,12 @@ impl Story {
             (StopReason::PreemptionLimit, Some(most)) => {
                 format!(": executions with more than {most} preemptions are left out")
             }
+            (StopReason::EventLimit, _) => self.turns.map_or(String::new(), |most| {
+                format!(
+                    ": a loop counts its turns, or allocates; executions are left out in which it takes more than {most} of them that \
+                     change nothing, while others could go on"
+                )
+            }),
             _ => String::new(),
         };
         let redundant = match report.statistics.redundant {

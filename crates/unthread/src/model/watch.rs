@@ -1,7 +1,9 @@
 //! Looks at the clock while a check runs: for its limit, and for a line that says how far it is.
 
+use crate::runtime::Counting;
 use std::io::{IsTerminal, Write, stderr};
-use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use unthread_checker::explore::{Progress, Watch};
 use unthread_checker::report::StopReason;
@@ -12,13 +14,15 @@ pub(super) struct Clock {
     most: Option<Duration>,
     /// When to say next how far it is; nothing if nobody looks.
     next_line: Option<Mutex<Instant>>,
+    /// The check ends where executions are too long because of loops that count their turns: it begins anew without most of those.
+    pub(super) gives_up: Option<Arc<Counting>>,
 }
 
 impl Clock {
     pub(super) fn new(most: Option<Duration>, log: bool) -> Clock {
         let started = Instant::now();
         let looks = log || stderr().is_terminal();
-        Clock { started, most, next_line: looks.then(|| Mutex::new(started + Duration::from_secs(1))) }
+        Clock { started, most, next_line: looks.then(|| Mutex::new(started + Duration::from_secs(1))), gives_up: None }
     }
 }
 
@@ -34,6 +38,10 @@ impl Watch for Clock {
             let name = std::thread::current().name().unwrap_or("check").to_string();
             let _ = write!(stderr(), "\r{name}: {} executions, {rate:.0}/s ", progress.executions);
         }
-        self.most.is_some_and(|most| elapsed >= most).then_some(StopReason::TimeLimit)
+        if self.most.is_some_and(|most| elapsed >= most) {
+            return Some(StopReason::TimeLimit);
+        }
+        let too_long = |counting: &Arc<Counting>| counting.many.load(Relaxed);
+        self.gives_up.as_ref().is_some_and(too_long).then_some(StopReason::EventLimit)
     }
 }

@@ -11,6 +11,8 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use unthread_checker::execution::{Buffers, Failure, FailureKind, Operation, ThreadKey};
 use unthread_checker::program::Loc;
 
@@ -19,6 +21,7 @@ pub(crate) struct Execution {
     pub(crate) names: Rc<RefCell<Names>>,
     pub(crate) buffers: Buffers,
     pub(crate) settings: Settings,
+    pub(crate) counting: Arc<Counting>,
     #[expect(clippy::vec_box, reason = "the addresses of contexts must not change when there are more")]
     pub(crate) threads: RefCell<Vec<Box<ThreadContext>>>,
     /// Nobody is interested in it any more: threads unwind, and what they do on the way happens at once.
@@ -58,6 +61,19 @@ pub(crate) struct Settings {
     pub(crate) failures: u32,
     /// How often a wait of each thread may time out.
     pub(crate) timeouts: u32,
+    /// How many turns that are alike a loop takes before it waits for others. Unless said otherwise, that depends on its stack.
+    pub(crate) turns: Option<u32>,
+}
+
+/// What became of loops that count their turns, in all executions of a check.
+#[derive(Default)]
+pub(crate) struct Counting {
+    /// A loop took a turn that changed nothing but the stack.
+    pub(crate) some: AtomicBool,
+    /// A loop took many of them in a row.
+    pub(crate) many: AtomicBool,
+    /// A loop would have taken more turns than it may.
+    pub(crate) cut: AtomicBool,
 }
 
 /// An execution with more operations than these is watched for loops.
@@ -125,11 +141,17 @@ pub(crate) struct ThreadContext {
 }
 
 impl Execution {
-    pub(crate) fn new(names: Rc<RefCell<Names>>, buffers: Buffers, settings: Settings) -> Rc<Execution> {
+    pub(crate) fn new(
+        names: Rc<RefCell<Names>>,
+        buffers: Buffers,
+        settings: Settings,
+        counting: Arc<Counting>,
+    ) -> Rc<Execution> {
         Rc::new(Execution {
             names,
             buffers,
             settings,
+            counting,
             threads: RefCell::default(),
             abandoned: Cell::new(false),
             stragglers: Cell::new(0),
@@ -147,8 +169,14 @@ impl Execution {
         })
     }
 
-    /// Adds a thread that has not begun. Gives its index.
-    pub(crate) fn add_thread(&self, key: ThreadKey, name: Option<String>, body: Box<dyn FnOnce()>) -> usize {
+    /// Adds a thread that has not begun, with so many bytes of stack or more. Gives its index.
+    pub(crate) fn add_thread(
+        &self,
+        key: ThreadKey,
+        name: Option<String>,
+        stack: usize,
+        body: Box<dyn FnOnce()>,
+    ) -> usize {
         let mut threads = self.threads.borrow_mut();
         let index = threads.len();
         let context = Box::new(ThreadContext {
@@ -180,7 +208,7 @@ impl Execution {
         });
         // SAFETY: contexts are boxed and live as long as the execution, which unwinds or leaks every fiber before it goes.
         let this: &'static ThreadContext = unsafe { NonNull::from(&*context).as_ref() };
-        let fiber = Fiber::new(move |handover| this.run(handover, body));
+        let fiber = Fiber::new(stack, move |handover| this.run(handover, body));
         *context.fiber.borrow_mut() = Some(fiber);
         threads.push(context);
         index

@@ -21,14 +21,15 @@ std::thread_local! {
 /// The most stacks that are kept.
 const MOST_STACKS: usize = 64;
 
-/// Room for a panic with its message and for recursion that tests do.
-const STACK_SIZE: usize = 512 * 1024;
+/// As much as threads usually have: memory that is not touched costs nothing.
+const STACK_SIZE: usize = 2 * 1024 * 1024;
 
 impl Fiber {
-    /// A thread that has not begun.
-    pub(crate) fn new(body: impl FnOnce(&Handover) + 'static) -> Fiber {
-        let kept = STACKS.with_borrow_mut(Vec::pop);
-        let stack = kept.unwrap_or_else(|| DefaultStack::new(STACK_SIZE).expect("there is memory for a stack"));
+    /// A thread that has not begun, with a stack of so many bytes or more.
+    pub(crate) fn new(least: usize, body: impl FnOnce(&Handover) + 'static) -> Fiber {
+        let kept = if least <= STACK_SIZE { STACKS.with_borrow_mut(Vec::pop) } else { None };
+        let make = || DefaultStack::new(STACK_SIZE.max(least)).expect("there is memory for a stack");
+        let stack = kept.unwrap_or_else(make);
         Fiber { coroutine: Some(Coroutine::with_stack(stack, move |handover, _| body(handover))) }
     }
 

@@ -18,7 +18,7 @@ pub(crate) use current::{
     Request, abandon_or, create_cell, defer_cell, happens, in_execution, is_live, is_panicking, naming, new_object,
     perform, request, unwinds, with_current, with_execution, with_thread,
 };
-pub(crate) use execution::{OpenAccess, Settings, Since};
+pub(crate) use execution::{Counting, OpenAccess, Settings, Since};
 pub(crate) use signal::Signal;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use spin::spin_hint;

@@ -112,7 +112,7 @@ fn what_led_to(thread: &ThreadContext, last: Panicked) -> Panicked {
 pub(crate) fn settle() {
     while std::thread::panicking() {
         let Ok(mut elsewhere) = std::thread::spawn(|| {
-            let mut fiber = Fiber::new(|handover| {
+            let mut fiber = Fiber::new(0, |handover| {
                 let _ = catch_unwind(AssertUnwindSafe(|| {
                     let _pause = Pause(handover);
                     resume_unwind(Box::new(Abandoned));

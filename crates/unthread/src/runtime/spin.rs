@@ -1,18 +1,23 @@
 //! Spin hints: noticing that a turn of a loop has changed nothing.
 //!
 //! A turn is what a thread does from one hint to the next. If it did the same as the turn before, and left the cells that it accessed and the thread's registers
-//! and stack as they were, then the next turn does the same, unless one of the cells shows another value: until then the thread waits. A
-//! loop that counts its turns changes its stack, and is run turn by turn until it gives up.
+//! and stack as they were, then the next turn does the same, unless one of the cells shows another value: until then the thread waits. The same goes for a few
+//! turns that are repeated: a loop that spins three times, gives up and is begun anew. A
+//! loop that counts its turns changes its stack, and is run turn by turn until it gives up. If it never does, executions are too long; and if it allocates, its
+//! stack depends on the allocator. Then the check begins anew: nobody looks at stacks, and a loop waits after a few turns that were alike. What
+//! it would have done in further turns is left out, and the report says so.
 //!
 //! A turn that writes and takes it back (a flag is set, and reset) can be seen by others while it lasts. As long as nobody has, a turn more cannot be told
 //! from a turn that came later; so the thread also goes on when others have accessed what it wrote. The same goes for a lock that a turn takes and gives back:
 //! others may have changed what it protects, or failed to take it. Others that just poll it, too, do neither: their turns give it back *silently*. A turn is such
-//! a one as far as it has done what the turn before did, and changed nothing.
+//! a one as far as it has done what a recent one did, and changed nothing.
 //! A lock that could not be taken and a thread that has not ended are waited for, too.
 
 use super::current::{Request, after, may_be_silent, request, with_thread};
-use super::execution::ThreadContext;
+use super::execution::{Counting, Execution, ThreadContext};
 use super::stack::Here;
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
 use unthread_checker::execution::{Operation, Poll, ThreadKey, Waits};
 use unthread_checker::program::{Access, Loc, LockMode};
 
@@ -20,7 +25,8 @@ use unthread_checker::program::{Access, Loc, LockMode};
 #[derive(Default)]
 pub(crate) struct Spin {
     turn: Vec<Deed>,
-    before: Option<Vec<Deed>>,
+    /// The last turns that changed nothing for good, newest last.
+    history: VecDeque<Turn>,
     /// It did something that it did not take back.
     effect: bool,
     /// It did something.
@@ -29,8 +35,16 @@ pub(crate) struct Spin {
     picture: Option<u64>,
     /// Turns in a row that changed nothing.
     turns: u32,
+    /// Turns in a row that changed nothing but the stack.
+    in_vain: u32,
     /// Hints in a row without any operation.
     idle: u32,
+}
+
+/// A turn that is over, and how it left the registers and the stack.
+struct Turn {
+    deeds: Vec<Deed>,
+    picture: Option<u64>,
 }
 
 /// Something that a turn did, and that others can see or that depends on them.
@@ -66,6 +80,12 @@ struct Awaited {
 
 /// Turns of a spinning thread in which nothing changed and nobody else could do anything: it will never end.
 const MOST_TURNS: u32 = 300;
+
+/// The most turns that are recognised when they are repeated.
+const LONGEST_PERIOD: usize = 8;
+
+/// Turns in vain after which a loop that counts them is not expected to give up.
+const MANY_IN_VAIN: u32 = 1000;
 
 /// Hints in a row without an operation, after which the hint is one: nobody must wait for ever for something that cannot be seen.
 const MOST_IDLE: u32 = 1000;
@@ -107,11 +127,13 @@ impl Spin {
         self.effect = true;
     }
 
-    /// Whether giving back a lock is silent: the turn so far, with that, is as the one before.
+    /// Whether giving back a lock is silent: the turn so far, with that, is as a recent one.
     pub(crate) fn is_silent(&self, lock: u32, mode: LockMode) -> bool {
-        let Some(before) = self.before.as_ref().filter(|_| !self.effect) else { return false };
         let n = self.turn.len();
-        before.get(n) == Some(&Deed::GiveBack(lock, mode)) && before[..n] == self.turn[..]
+        let is_alike = |turn: &Turn| {
+            turn.deeds.get(n) == Some(&Deed::GiveBack(lock, mode)) && turn.deeds[..n] == self.turn[..]
+        };
+        !self.effect && self.history.iter().any(is_alike)
     }
 
     /// Whether the thread has given a hint: then it matters what the present turn changes.
@@ -119,19 +141,53 @@ impl Spin {
         self.picture.is_some()
     }
 
-    /// The turn is over. Gives what the thread waits for if it changed nothing.
-    fn end_turn(&mut self, picture: Option<u64>) -> Option<Awaited> {
+    /// The turn is over. Gives what the thread waits for if it changed nothing, or nothing but the stack for too many turns.
+    fn end_turn(&mut self, picture: Option<u64>, most: Option<u32>, counting: &Counting) -> Option<Awaited> {
         let effect = std::mem::take(&mut self.effect);
-        let turn = std::mem::take(&mut self.turn);
-        // What is on the stack where nothing was written yet depends on who used it before. Where the turn before went the same way, from one hint to
-        // the next, all that this one has written was written then, too.
-        let same_way = !effect && !turn.is_empty() && self.before.as_ref() == Some(&turn);
-        let same_place = picture.is_some() && picture == self.picture;
-        let awaited = if same_way && same_place { awaited(&turn) } else { None };
-        self.before = (self.has_begun() && !effect).then_some(turn);
+        let deeds = std::mem::take(&mut self.turn);
+        if effect || !self.has_begun() {
+            self.history.clear();
+        }
+        if self.has_begun() && !effect {
+            if self.history.len() == 2 * LONGEST_PERIOD {
+                self.history.pop_front();
+            }
+            self.history.push_back(Turn { deeds, picture });
+        }
         self.picture = picture;
-        self.turns = if awaited.is_some() { self.turns + 1 } else { 0 };
+        let repeated = (1..=LONGEST_PERIOD).find(|&period| self.goes_the_same_way(period));
+        let waits_for = (1..=LONGEST_PERIOD).find(|&period| self.is_where_it_was(period));
+        let is_in_vain = repeated.is_some() && (waits_for.is_none() || most.is_some());
+        self.in_vain = if is_in_vain { self.in_vain + 1 } else { 0 };
+        counting.some.fetch_or(is_in_vain, Relaxed);
+        counting.many.fetch_or(self.in_vain > MANY_IN_VAIN, Relaxed);
+        let period = match most {
+            None => waits_for,
+            Some(most) => repeated.filter(|_| self.in_vain > most),
+        };
+        let awaited = period.and_then(|period| {
+            let turns = self.history.range(self.history.len() - period..);
+            awaited(&turns.flat_map(|turn| turn.deeds.iter().copied()).collect::<Vec<_>>())
+        });
+        counting.cut.fetch_or(most.is_some() && awaited.is_some(), Relaxed);
+        self.turns = if awaited.is_some() && most.is_none() { self.turns + 1 } else { 0 };
         awaited
+    }
+
+    /// Whether so many turns have changed nothing, not even the stack, and are repeated.
+    fn is_where_it_was(&self, period: usize) -> bool {
+        let picture = |back: usize| self.history.iter().rev().nth(back).and_then(|turn| turn.picture);
+        picture(0).is_some() && picture(0) == picture(period) && self.goes_the_same_way(period)
+    }
+
+    /// Whether the last turns did the same as those before.
+    ///
+    /// What is on the stack where nothing was written yet depends on who used it before. Where turns went the same way as those before, from one hint to
+    /// the next, all that they have written was written then, too.
+    fn goes_the_same_way(&self, period: usize) -> bool {
+        let newest = || self.history.iter().rev().map(|turn| &turn.deeds);
+        let (last, before) = (newest().take(period), newest().skip(period).take(period));
+        self.history.len() >= 2 * period && newest().take(period).any(|deeds| !deeds.is_empty()) && last.eq(before)
     }
 }
 
@@ -148,6 +204,15 @@ fn awaited(turn: &[Deed]) -> Option<Awaited> {
         let accesses = || turn[..=at].iter().filter(|access| access.loc == loc);
         let first = accesses().next()?;
         if first.found.is_some_and(|found| found != last.left) {
+            return None;
+        }
+        // Others have changed it meanwhile, and back.
+        let left = |access: &Accessed| access.left;
+        if accesses()
+            .map(left)
+            .zip(accesses().skip(1))
+            .any(|(left, next)| next.found.is_some_and(|found| found != left))
+        {
             return None;
         }
         awaited.cells.push((loc, last.left));
@@ -193,7 +258,7 @@ fn visits(turn: &[Deed], lock: u32) -> Option<u32> {
 #[track_caller]
 pub(crate) fn spin_hint(here: &Here) {
     let asked = with_thread(|execution, thread| {
-        let asked = ask(thread, here);
+        let asked = ask(execution, thread, here);
         if asked.as_ref().is_some_and(|asked| !asked.polls.is_empty()) {
             execution.names.borrow_mut().mark_unfit("a loop polls a lock or a thread");
         }
@@ -204,14 +269,16 @@ pub(crate) fn spin_hint(here: &Here) {
     }
 }
 
-fn ask(thread: &ThreadContext, here: &Here) -> Option<Request> {
+fn ask(execution: &Execution, thread: &ThreadContext, here: &Here) -> Option<Request> {
     let mut spin = thread.spin.borrow_mut();
     if !std::mem::take(&mut spin.active) {
         spin.idle += 1;
         return (spin.idle >= MOST_IDLE).then(|| Request::of(Operation::Yield));
     }
     spin.idle = 0;
-    let Awaited { cells: awaiting, unseen, polls } = spin.end_turn(here.picture(thread.stack_base.get()))?;
+    let picture = here.picture(thread.stack_base.get());
+    let Awaited { cells: awaiting, unseen, polls } =
+        spin.end_turn(picture, execution.settings.turns, &execution.counting)?;
     let waits = if spin.turns < MOST_TURNS { Waits::Spinning } else { Waits::Forever };
     Some(Request { awaiting, unseen, polls, waits, ..Request::of(Operation::Yield) })
 }

@@ -1,7 +1,7 @@
 //! The subject for Rust closures: a program that is run from its start again and again.
 
 use super::current::{may_be_silent, note};
-use super::execution::{Execution, Settings};
+use super::execution::{Counting, Execution, Settings};
 use super::names::{Names, Site};
 use super::{Request, panics};
 use std::cell::{Cell, RefCell};
@@ -21,6 +21,7 @@ pub(crate) struct ClosureSubject {
     settings: Settings,
     pub(crate) max_threads: usize,
     pub(crate) names: Rc<RefCell<Names>>,
+    pub(crate) counting: Arc<Counting>,
     /// Some execution had statics with data.
     has_statics: Cell<bool>,
 }
@@ -41,6 +42,7 @@ impl ClosureSubject {
             settings,
             max_threads: usize::MAX,
             names: Rc::default(),
+            counting: Arc::default(),
             has_statics: Cell::new(false),
         }
     }
@@ -83,9 +85,9 @@ impl Subject for ClosureSubject {
     type Thread = ClosureThread;
 
     fn initial(&self) -> Vec<(ThreadKey, ClosureThread)> {
-        let execution = Execution::new(self.names.clone(), self.buffers, self.settings);
+        let execution = Execution::new(self.names.clone(), self.buffers, self.settings, self.counting.clone());
         let (key, body) = (ThreadKey::initial(0), self.body.clone());
-        let main = execution.add_thread(key, Some("main".to_string()), Box::new(move || body()));
+        let main = execution.add_thread(key, Some("main".to_string()), 0, Box::new(move || body()));
         vec![(key, ClosureThread::begin(&execution, main))]
     }
 

@@ -16,7 +16,6 @@ unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
 /// The mutex is held while this lives.
-#[must_use = "the mutex is released at once if the guard is not kept"]
 pub struct MutexGuard<'a, T: ?Sized> {
     lock: &'a Mutex<T>,
     holding: Holding,

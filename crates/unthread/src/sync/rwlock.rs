@@ -16,7 +16,6 @@ unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 
 /// The lock is held for reading while this lives.
-#[must_use = "the lock is released at once if the guard is not kept"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
     /// Guards stay in their thread.
@@ -24,7 +23,6 @@ pub struct RwLockReadGuard<'a, T: ?Sized> {
 }
 
 /// The lock is held for writing while this lives.
-#[must_use = "the lock is released at once if the guard is not kept"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
     holding: Holding,

@@ -1,6 +1,6 @@
 //! Threads that may borrow.
 
-use super::{JoinHandle, Result, Thread, spawn_named};
+use super::{Builder, JoinHandle, Result, Thread, spawn_built};
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
@@ -38,7 +38,16 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let handle = spawn_named(None, Box::new(f));
+        self.spawn_built(Builder::new(), f)
+    }
+
+    #[track_caller]
+    pub(super) fn spawn_built<F, T>(&'scope self, builder: Builder, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let handle = spawn_built(builder, Box::new(f));
         self.threads.borrow_mut().push(handle.thread.clone());
         ScopedJoinHandle { handle, scope: PhantomData }
     }

@@ -10,7 +10,7 @@ use unthread::sync::atomic::AtomicUsize;
 use unthread::sync::atomic::Ordering::{Relaxed, SeqCst};
 use unthread::sync::mpsc::{self, TryRecvError};
 use unthread::sync::{Arc, Mutex, RwLock};
-use unthread::thread;
+use unthread::{hint, thread};
 
 /// The most turns of a loop, if there is a limit; executions with more are of no interest.
 type Most = Option<usize>;
@@ -352,4 +352,61 @@ fn a_loop_that_tries_a_lock_nobody_gives_back_never_ends() {
         other.join().unwrap();
     });
     assert_eq!((kind, message.contains("`Mutex@")), ("livelock", true), "{message}");
+}
+
+#[test]
+fn a_loop_that_spins_gives_up_and_begins_anew_waits() {
+    let seen = waits(|most| {
+        let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                shared.0.store(1, Relaxed);
+                shared.1.store(1, Relaxed);
+            })
+        };
+        // It spins while the other is half way, but not for long.
+        let mut given_up = false;
+        until(most, || {
+            for _ in 0..2 {
+                if shared.1.load(Relaxed) == 1 {
+                    return true;
+                }
+                if shared.0.load(Relaxed) == 0 {
+                    return false;
+                }
+                hint::spin_loop();
+            }
+            given_up = true;
+            false
+        });
+        other.join().unwrap();
+        given_up
+    });
+    assert_eq!(seen, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn a_cell_that_others_change_and_change_back_is_not_waited_for() {
+    let seen = waits(|most| {
+        let shared = Arc::new(AtomicUsize::new(0));
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                for n in [1, 0, 1, 0] {
+                    shared.store(n, Relaxed);
+                }
+            })
+        };
+        let mut last = 0;
+        until(most, || {
+            let first = shared.load(Relaxed);
+            hint::spin_loop();
+            last = shared.load(Relaxed);
+            first == last
+        });
+        other.join().unwrap();
+        last
+    });
+    assert_eq!(seen, BTreeSet::from([0, 1]));
 }

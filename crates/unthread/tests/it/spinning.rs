@@ -210,3 +210,119 @@ fn a_poll_that_takes_a_flag_ends() {
         other.join().unwrap();
     });
 }
+
+/// A queue for one producer and one consumer, each with a copy of what it last saw of the other.
+struct Ring {
+    read: AtomicUsize,
+    write: AtomicUsize,
+}
+
+#[test]
+fn a_consumer_that_polls_twice_in_a_turn_is_no_surprise() {
+    holds(|| {
+        let ring = Arc::new(Ring { read: AtomicUsize::new(0), write: AtomicUsize::new(0) });
+        let producer = ring.clone();
+        let producer = thread::spawn(move || {
+            for n in 1..=2 {
+                let _ = producer.write.load(Relaxed);
+                producer.write.store(n, Release);
+            }
+        });
+        let consumer = thread::spawn(move || {
+            let mut known = 0;
+            let mut pop = || {
+                let read = ring.read.load(Relaxed);
+                if read == known {
+                    known = ring.write.load(Acquire);
+                }
+                (read != known).then(|| {
+                    ring.read.store(read + 1, Release);
+                    read
+                })
+            };
+            let (mut first, mut second) = (None, None);
+            loop {
+                first = first.or_else(&mut pop);
+                if first.is_some() && second.is_none() {
+                    second = pop();
+                    if second.is_some() {
+                        break;
+                    }
+                }
+                thread::yield_now();
+            }
+            assert_eq!((first, second), (Some(0), Some(1)));
+        });
+        producer.join().unwrap();
+        consumer.join().unwrap();
+    });
+}
+
+/// Waits for three numbers, and yields after so many spins, again and again.
+fn backs_off(goes_wrong: bool) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        let sent = Arc::new(AtomicUsize::new(0));
+        let other = sent.clone();
+        let sender = thread::spawn(move || (1..=2).for_each(|n| other.store(n, Release)));
+        for n in 1..=2 {
+            let mut spins = 0;
+            while sent.load(Acquire) < n {
+                if spins < 20 {
+                    hint::spin_loop();
+                    spins += 1;
+                } else {
+                    thread::yield_now();
+                    spins = 0;
+                }
+            }
+        }
+        sender.join().unwrap();
+        assert!(!goes_wrong || sent.load(Acquire) != 2);
+    }
+}
+
+#[test]
+fn a_loop_that_counts_its_turns_and_never_gives_up_is_looked_at_for_a_few_turns() {
+    let report =
+        Builder::new().try_check(backs_off(false)).expect("nothing is wrong, and it does not spin without a hint");
+    assert_eq!(report.stop, StopReason::EventLimit, "more turns are left out");
+    assert_eq!(report.verdict(), Verdict::Inconclusive);
+    assert!(report.statistics.executions > 10);
+}
+
+#[test]
+fn what_follows_a_loop_that_counts_its_turns_is_checked() {
+    let message = Builder::new().try_check(backs_off(true)).expect_err("the assertion fails");
+    assert!(message.contains("assertion failed: !goes_wrong"), "{message}");
+    let schedule = message.split_once("UNTHREAD_REPLAY=").and_then(|(_, rest)| rest.split_whitespace().next());
+    let schedule = schedule.expect("there is a schedule").to_string();
+    let replayed = std::panic::catch_unwind(|| unthread::replay(backs_off(true), &schedule));
+    let text = replayed.expect_err("it fails again").downcast::<String>().expect("with a message");
+    assert!(text.contains("assertion failed: !goes_wrong"), "{text}");
+}
+
+#[test]
+fn a_loop_that_allocates_on_every_turn_is_looked_at_for_a_few_turns() {
+    let report = Builder::new().report(|| {
+        let sent = Arc::new(AtomicUsize::new(0));
+        let other = sent.clone();
+        let sender = thread::spawn(move || {
+            let mut kept = Vec::new();
+            for n in 1..=3 {
+                other.store(n, Release);
+                kept.push(vec![n; 40]);
+            }
+        });
+        loop {
+            let turn = vec![0usize; 40];
+            if sent.load(Acquire) == 3 {
+                break;
+            }
+            thread::yield_now();
+            std::hint::black_box(&turn);
+        }
+        sender.join().unwrap();
+    });
+    let is_known = matches!(report.stop, StopReason::Exhausted | StopReason::EventLimit);
+    assert!(is_known, "the allocator makes a difference: {report:?}");
+}

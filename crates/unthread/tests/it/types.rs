@@ -4,7 +4,7 @@ use crate::{fails, holds, under};
 use std::sync::atomic::{AtomicIsize as StdAtomicIsize, AtomicUsize as StdAtomicUsize};
 use unthread::model::{Builder, Engine, MemoryModel, StopReason, Verdict};
 use unthread::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use unthread::sync::atomic::{AtomicI8, AtomicU8, AtomicU64, AtomicUsize};
+use unthread::sync::atomic::{AtomicBool, AtomicI8, AtomicU8, AtomicU64, AtomicUsize};
 use unthread::sync::{Arc, Mutex};
 use unthread::{any, choose, thread};
 
@@ -361,4 +361,44 @@ fn destructors_may_panic_when_an_execution_is_given_up() {
     });
     assert_eq!(report.violations.len(), 0, "{report:?}");
     assert!(!std::thread::panicking());
+}
+
+#[test]
+fn a_thread_has_the_name_and_the_stack_that_it_was_given() {
+    holds(|| {
+        assert_eq!(thread::current().name(), None, "the main thread was not given any");
+        let builder = || thread::Builder::new().stack_size(1 << 20).name("large".to_string());
+        let large = builder().spawn(|| {
+            std::hint::black_box(&mut [0usize; 1 << 19]);
+            thread::current().name().map(ToString::to_string)
+        });
+        assert_eq!(large.unwrap().join().unwrap().as_deref(), Some("large"));
+        thread::scope(|scope| {
+            let scoped = builder().spawn_scoped(scope, || thread::current().name().map(ToString::to_string));
+            assert_eq!(scoped.unwrap().join().unwrap().as_deref(), Some("large"));
+        });
+    });
+}
+
+#[test]
+fn a_future_may_be_polled_though_nobody_woke_it() {
+    let most = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let seen = most.clone();
+    holds(move || {
+        let mut polls = 0;
+        let done = Arc::new(AtomicBool::new(false));
+        let polls = unthread::future::block_on(std::future::poll_fn(|context| {
+            if polls == 0 {
+                let (done, waker) = (done.clone(), context.waker().clone());
+                thread::spawn(move || {
+                    done.store(true, Release);
+                    waker.wake();
+                });
+            }
+            polls += 1;
+            if done.load(Acquire) { std::task::Poll::Ready(polls) } else { std::task::Poll::Pending }
+        }));
+        seen.fetch_max(polls, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(most.load(std::sync::atomic::Ordering::Relaxed), 3);
 }

@@ -211,7 +211,6 @@ macro_rules! common_methods {
 
         /// Writes `new` if the value is `current`. Gives the old value.
         #[track_caller]
-        #[deprecated = "use `compare_exchange`"]
         pub fn compare_and_swap(&self, current: $value, new: $value, order: Ordering) -> $value {
             self.inner.exchange(current, new, order).unwrap_or_else(|old| old)
         }
