@@ -130,9 +130,8 @@ impl Spin {
     /// Whether giving back a lock is silent: the turn so far, with that, is as a recent one.
     pub(crate) fn is_silent(&self, lock: u32, mode: LockMode) -> bool {
         let n = self.turn.len();
-        let is_alike = |turn: &Turn| {
-            turn.deeds.get(n) == Some(&Deed::GiveBack(lock, mode)) && turn.deeds[..n] == self.turn[..]
-        };
+        let is_alike =
+            |turn: &Turn| turn.deeds.get(n) == Some(&Deed::GiveBack(lock, mode)) && turn.deeds[..n] == self.turn[..];
         !self.effect && self.history.iter().any(is_alike)
     }
 

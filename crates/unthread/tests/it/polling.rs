@@ -236,6 +236,23 @@ fn others_see_that_one_of_several_loops_holds_a_lock() {
 }
 
 #[test]
+fn others_see_every_time_that_a_loop_holds_a_lock() {
+    let seen = wait(4, |most| {
+        let lock = Arc::new(Mutex::new(false));
+        let polling = {
+            let lock = lock.clone();
+            thread::spawn(move || until(most, || *lock.lock().unwrap()))
+        };
+        // More often than the turns that a loop takes before it waits.
+        let tried = [(); 5].map(|()| lock.try_lock().is_ok());
+        *lock.lock().unwrap() = true;
+        polling.join().unwrap();
+        tried == [false, true, false, true, false]
+    });
+    assert_eq!(seen.len(), 2);
+}
+
+#[test]
 fn loops_that_hand_a_turn_to_each_other_wait_for_each_other() {
     let seen = wait(3, |most| {
         let shared = Arc::new(Mutex::new((0, Vec::new())));
