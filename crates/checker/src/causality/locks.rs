@@ -61,7 +61,7 @@ impl Causality {
                 };
                 self.sections.push(Section { lock, mode, acquire: event, taken, release: None });
             }
-            Operation::Unlock { lock, mode } => self.release(event, lock, mode),
+            Operation::Unlock { lock, mode, .. } => self.release(event, lock, mode),
             Operation::Wait { lock, .. } => self.release(event, lock, LockMode::Exclusive),
             _ => {}
         }

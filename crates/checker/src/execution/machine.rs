@@ -279,7 +279,7 @@ impl<'s, S: Subject> Machine<'s, S> {
         let shared = &mut state.shared;
         if let Some(lock) = operation.lock() {
             let refused = matches!(*operation, Operation::TryLock { mode, .. } if !shared.can_lock(lock, mode));
-            shared.note_visit(lock, id, !refused);
+            shared.note_visit(lock, id, !refused, operation.tells_pollers());
         }
         let mut result = 0;
         match *operation {
@@ -291,7 +291,7 @@ impl<'s, S: Subject> Machine<'s, S> {
                 shared.lock(lock, mode, id);
                 result = 1;
             }
-            Operation::Unlock { lock, mode } => require_held(shared.unlock(lock, mode, id))?,
+            Operation::Unlock { lock, mode, .. } => require_held(shared.unlock(lock, mode, id))?,
             Operation::Wait { condvar, lock } => {
                 require_held(shared.unlock(lock, LockMode::Exclusive, id))?;
                 shared.wait(condvar, id);

@@ -54,9 +54,11 @@ pub enum Operation {
         lock: u32,
         mode: LockMode,
     },
+    /// Who gives it back silently has changed nothing, as in the turn of a loop before: nobody who polls the lock need look again.
     Unlock {
         lock: u32,
         mode: LockMode,
+        silent: bool,
     },
     /// Release the lock and start to wait. The thread's next operation is `Reacquire`.
     Wait {
@@ -151,6 +153,16 @@ impl Operation {
             | Operation::Wait { lock, .. }
             | Operation::Reacquire { lock, .. } => Some(lock),
             _ => None,
+        }
+    }
+
+    /// Whether who polls a lock has to look again after this operation on it: it may protect something else now, or somebody may have seen that it was
+    /// held. Who just takes it has seen nothing, and has not changed anything yet.
+    pub fn tells_pollers(&self) -> bool {
+        match *self {
+            Operation::Unlock { silent, .. } => !silent,
+            Operation::TryLock { .. } | Operation::Wait { .. } => true,
+            _ => false,
         }
     }
 

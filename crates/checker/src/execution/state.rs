@@ -49,7 +49,7 @@ pub struct Shared {
     waiting: Vec<(u32, ThreadId, bool)>,
     /// For each global cell, who wrote it last, and how often without anyone else accessing it. Nothing where nobody asks.
     runs: Option<Vec<(ThreadId, u32)>>,
-    /// The same for locks, sorted: how often a thread took and gave back a lock without anyone else trying to.
+    /// For locks and threads, sorted: how often a thread took and gave back a lock since anyone else did something that those who poll it must know.
     visits: Vec<(u32, ThreadId, u32)>,
 }
 
@@ -82,23 +82,30 @@ impl Shared {
         count_run(writer, times, thread, writes);
     }
 
-    /// A thread has taken a lock or given it back, or has tried to take it and could not.
-    pub fn note_visit(&mut self, lock: u32, thread: ThreadId, could: bool) {
+    /// A thread has taken a lock or given it back, or has tried to take it and could not. Others who poll it may have to look again.
+    pub fn note_visit(&mut self, lock: u32, thread: ThreadId, could: bool, tells_pollers: bool) {
         if self.runs.is_none() {
             return;
         }
-        let at = self.visits.binary_search_by_key(&lock, |visit| visit.0).unwrap_or_else(|at| {
-            self.visits.insert(at, (lock, thread, 0));
-            at
-        });
-        let (_, visitor, times) = &mut self.visits[at];
-        count_run(visitor, times, thread, could);
+        if tells_pollers {
+            self.visits.retain(|visit| visit.0 != lock || visit.1 == thread);
+        }
+        if could {
+            let at = self.visit(lock, thread).unwrap_or_else(|at| {
+                self.visits.insert(at, (lock, thread, 0));
+                at
+            });
+            self.visits[at].2 += 1;
+        }
     }
 
-    /// How often a thread has taken or given back a lock since anyone else tried to take it.
+    /// How often a thread has taken or given back a lock since anyone else did something that those who poll it must know.
     pub fn visits_of(&self, lock: u32, thread: ThreadId) -> u32 {
-        let visit = self.visits.binary_search_by_key(&lock, |visit| visit.0).map(|at| self.visits[at]);
-        visit.ok().filter(|visit| visit.1 == thread).map_or(0, |visit| visit.2)
+        self.visit(lock, thread).map_or(0, |at| self.visits[at].2)
+    }
+
+    fn visit(&self, lock: u32, thread: ThreadId) -> Result<usize, usize> {
+        self.visits.binary_search_by_key(&(lock, thread), |visit| (visit.0, visit.1))
     }
 
     /// How often a thread has written a cell since anyone else accessed it.

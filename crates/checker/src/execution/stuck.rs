@@ -3,6 +3,7 @@
 use super::{Buffers, Machine, Operation, Poll, State, Status, Subject, ThreadId, Waits};
 use crate::program::{Access, Loc};
 use crate::schedule::{Action, Step};
+use smallvec::SmallVec;
 
 /// Why a state has no steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +50,9 @@ pub struct Race {
     /// The two accesses: a thread's next operation, or a store's way to memory. At least the first is an operation.
     pub accesses: [Step; 2],
 }
+
+/// Accesses that can be next. They are looked at after every step: few enough to need no memory.
+type Nexts = SmallVec<[Next; 8]>;
 
 /// An access that can be next.
 struct Next {
@@ -110,7 +114,7 @@ impl<S: Subject> Machine<'_, S> {
     /// that its thread went on. In a FIFO nobody has, so such a race shows when the store is the next operation.
     pub fn races(&self, state: &State<S::Thread>) -> Vec<Race> {
         let running = state.threads.iter().enumerate().filter(|(_, thread)| thread.status == Status::Running);
-        let operations: Vec<Next> = running
+        let operations: Nexts = running
             .filter_map(|(index, thread)| {
                 let step = Step { thread: ThreadId(index as u16), action: Action::Run };
                 next_access(step, &self.subject.operation(&thread.local))
@@ -133,9 +137,9 @@ impl<S: Subject> Machine<'_, S> {
     }
 
     /// Stores that may go to memory next and that later stores may have overtaken.
-    fn waiting_stores(&self, state: &State<S::Thread>) -> Vec<Next> {
+    fn waiting_stores(&self, state: &State<S::Thread>) -> Nexts {
         if self.rules.buffers != Buffers::PerLocation {
-            return Vec::new();
+            return Nexts::new();
         }
         let stores = state.threads.iter().enumerate().flat_map(|(index, thread)| {
             thread.buffer.flushable(&self.rules).map(move |at| {

@@ -106,7 +106,7 @@ pub trait Subject {
 pub enum Poll {
     /// A lock can be taken, which its turn could not take.
     Free(u32, LockMode),
-    /// Another thread has tried to take a lock since, which its turn took and gave back in so many operations.
+    /// Another thread may have changed what a lock protects since, or may have seen that it was held, which its turn took and gave back in so many operations.
     Visited(u32, u32),
     /// A thread has ended, which had not.
     Ended(ThreadKey),

@@ -17,6 +17,8 @@ use std::collections::BTreeSet;
 pub(super) struct DataRaces {
     accesses: Vec<CellAccess>,
     known: BTreeSet<[(ThreadKey, u32, bool); 2]>,
+    /// Lent to whoever looks for races.
+    spare: Row,
 }
 
 /// An event that accesses a cell.
@@ -90,8 +92,11 @@ impl DataRaces {
     ) {
         let event = order.len() - 1;
         if self.accesses.last().is_some_and(|access| access.event == event) {
-            let reached = self.reached(order, event);
-            self.look_before(reached, order, processes, machine, judge);
+            let mut reached = std::mem::take(&mut self.spare);
+            reached.clear();
+            add_reached(&mut reached, order, event);
+            self.look_before(&reached, order, processes, machine, judge);
+            self.spare = reached;
         }
     }
 
@@ -105,22 +110,14 @@ impl DataRaces {
         judge: &mut Judge<'_, S>,
     ) {
         if self.accesses.last().is_some_and(|access| access.event == order.len()) {
-            self.look_before(order.reached(processes, label), order, processes, machine, judge);
+            self.look_before(&order.reached(processes, label), order, processes, machine, judge);
             self.accesses.pop();
-        }
-    }
-
-    /// What must have happened for the event to be next.
-    fn reached(&self, order: &Order, event: usize) -> Row {
-        match order.is_arrival(event) {
-            true => order.past(event).clone(),
-            false => order.reached_before(event),
         }
     }
 
     fn look_before<S: Describe>(
         &mut self,
-        reached: Row,
+        reached: &Row,
         order: &Order,
         processes: &Processes,
         machine: &Machine<'_, S>,
@@ -132,7 +129,7 @@ impl DataRaces {
             let arrivals = usize::from(first.arrives) + usize::from(second.arrives);
             let counts = arrivals == 0 || arrivals == 1 && stores_overtake;
             let conflicts = (first.writes || second.writes) && (first.plain || second.plain);
-            if !counts || !conflicts || rows::has(&reached, first.event) {
+            if !counts || !conflicts || rows::has(reached, first.event) {
                 continue;
             }
             let mut pair = [first, second].map(|access| (access.thread, access.place, access.arrives));
@@ -140,10 +137,18 @@ impl DataRaces {
             if !self.known.insert(pair) {
                 continue;
             }
-            let mut both = self.reached(order, first.event);
-            rows::join(&mut both, &reached);
+            let mut both = reached.clone();
+            add_reached(&mut both, order, first.event);
             show(&both, order, processes, machine, judge);
         }
+    }
+}
+
+/// Adds what must have happened for the event to be next.
+fn add_reached(row: &mut Row, order: &Order, event: usize) {
+    match order.is_arrival(event) {
+        true => rows::join(row, order.past(event)),
+        false => order.add_reached_before(row, event),
     }
 }
 

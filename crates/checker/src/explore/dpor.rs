@@ -14,9 +14,10 @@
 
 use super::data_races::DataRaces;
 use super::findings::Findings;
-use super::footprint::{Footprint, Objects};
+use super::footprint::Objects;
 use super::gate::Gate;
 use super::happens_before::Order;
+use super::node::{Asleep, Node};
 use super::observe::{observe, performed};
 use super::process::{Label, Processes};
 use super::reversal::Reversal;
@@ -55,27 +56,12 @@ struct Search<'a, S: Describe> {
     nodes: Vec<Node>,
     data_races: Option<DataRaces>,
     steps: Vec<Step>,
+    /// What nodes that are gone had for their sleeping steps, for the next ones.
+    spare: Vec<Vec<Asleep>>,
     /// Ends that were come to since the watch was asked.
     ends: u64,
     /// Steps until it was.
     looked_at: u64,
-}
-
-/// Where the search stands before an event.
-struct Node {
-    /// Steps that were explored from here or from an earlier node, and that nothing since conflicts with.
-    sleep: Vec<Asleep>,
-    /// What is still to be explored from here.
-    tree: Tree,
-    /// Preemptions so far.
-    preemptions: u32,
-    /// The thread that ran last.
-    running: Option<usize>,
-}
-
-struct Asleep {
-    label: Label,
-    footprint: Footprint,
 }
 
 /// What to do at a node.
@@ -109,6 +95,7 @@ impl<'a, S: Describe> Search<'a, S> {
             nodes: vec![Node { sleep: Vec::new(), tree: Tree::EMPTY, preemptions: 0, running: None }],
             data_races,
             steps: Vec::new(),
+            spare: Vec::new(),
             ends: 0,
             looked_at: 0,
         }
@@ -292,7 +279,8 @@ impl<'a, S: Describe> Search<'a, S> {
         for other in others.into_iter().rev().filter(|other| !node.sleep.iter().any(|asleep| asleep.label == *other)) {
             self.forest.add_first(&mut node.tree, other, taken.footprint.clone());
         }
-        let sleep = still_asleep(&node.sleep, &taken, &self.processes);
+        let mut sleep = self.spare.pop().unwrap_or_default();
+        node.add_still_asleep(&mut sleep, &taken, &self.processes);
         if let (Some(watcher), Some(operation)) = (&mut self.findings.watcher, &operation) {
             let span = self.running.acting().span;
             watcher.step(&taken, operation, span, &mut self.findings.judge, || self.running.path.clone());
@@ -379,7 +367,7 @@ impl<'a, S: Describe> Search<'a, S> {
     /// Goes back to the last node that has something left to explore.
     fn backtrack(&mut self) -> Result<bool, String> {
         loop {
-            self.nodes.pop();
+            self.spare.extend(self.nodes.pop().map(Node::into_spare));
             let Some(event) = self.order.pop() else { return Ok(false) };
             self.running.undo();
             if let Some(watcher) = &mut self.findings.watcher {
@@ -397,32 +385,4 @@ impl<'a, S: Describe> Search<'a, S> {
             }
         }
     }
-}
-
-impl Node {
-    /// Adds a reversed race to what is to be explored from here, unless that is covered.
-    fn wake(&mut self, forest: &mut Forest, reversal: &mut Reversal<'_>) {
-        if !self.sleep.iter().any(|asleep| reversal.can_begin_with(asleep.label, &asleep.footprint)) {
-            forest.insert(&mut self.tree, reversal);
-        }
-    }
-}
-
-/// What still sleeps after a step: all that the step does not conflict with.
-fn still_asleep(sleep: &[Asleep], taken: &super::happens_before::Taken, processes: &Processes) -> Vec<Asleep> {
-    let mut left = Vec::new();
-    for asleep in sleep {
-        let process = asleep.label.process;
-        if process == taken.label.process {
-            continue;
-        }
-        let mut footprint = asleep.footprint.clone();
-        if taken.flushed.is_some() && processes.get(process).thread == taken.thread {
-            footprint.own_store_arrived(&taken.footprint);
-        } else if footprint.is_woken_by(&taken.footprint) {
-            continue;
-        }
-        left.push(Asleep { label: asleep.label, footprint });
-    }
-    left
 }

@@ -74,11 +74,12 @@ fn has_ended(order: &Order, thread: ThreadKey, object: Object, after: &Row) -> b
     order.chain(object).filter(ends).any(|(at, _)| rows::has(after, at))
 }
 
-/// How often a thread has taken or given back a lock since anyone else tried to take it.
+/// How often a thread has taken or given back a lock since anyone else did something that those who poll it must know.
 fn visits_of(order: &Order, thread: ThreadKey, lock: Object, after: &Row) -> u32 {
+    let is_own = |at: usize| order.events[at].thread == thread;
     let among = order.chain(lock).filter(|touch| rows::has(after, touch.0) && touch.1 != Mode::Look);
-    let own = among.take_while(|touch| order.events[touch.0].thread == thread);
-    own.filter(|touch| touch.1 != Mode::Read).count() as u32
+    let since = among.take_while(|touch| is_own(touch.0) || !order.events[touch.0].tells_pollers);
+    since.filter(|touch| is_own(touch.0) && touch.1 != Mode::Read).count() as u32
 }
 
 /// Whether one of these events writes an object.

@@ -23,6 +23,7 @@ mod judge;
 pub mod mcr;
 mod monitor;
 mod moves;
+mod node;
 mod observe;
 pub mod pct;
 mod process;

@@ -32,6 +32,7 @@ pub(super) fn observe<S: Subject>(
         joins_all: false,
         barrier: false,
         holds: 0,
+        tells_pollers: operation.is_some_and(Operation::tells_pollers),
         forks: None,
         notified: SmallVec::new(),
         gate: Gate::Open,
@@ -222,7 +223,7 @@ impl<S: Subject> Observer<'_, '_, S> {
                 self.taken.holds = 1;
                 self.taken.outcome = Outcome::TryLock(objects.lock(index), mode);
             }
-            Operation::Unlock { lock: index, mode } => {
+            Operation::Unlock { lock: index, mode, .. } => {
                 footprint.add(objects.lock(index), touch(mode));
                 self.taken.holds = -1;
             }

@@ -79,7 +79,7 @@ impl<'o> Reversal<'o> {
     fn footprint_of_last(&self, first: usize, label: Label, footprint: &Footprint, outcome: Outcome) -> Footprint {
         let mut footprint = footprint.clone();
         if outcome != Outcome::Fixed {
-            let mut earlier = rows::range(0, first);
+            let mut earlier = rows::below(first);
             rows::join(&mut earlier, &self.all);
             let thread = self.processes.get(label.process).thread;
             let (object, writes) = match outcome {

@@ -60,15 +60,21 @@ pub(super) fn members(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// The events of `from..to`.
-pub(super) fn range(from: usize, to: usize) -> Row {
-    let mut row = Row::from_elem(0, to.div_ceil(64));
-    for (at, word) in row.iter_mut().enumerate() {
-        let below =
-            |n: usize| if n >= at * 64 + 64 { u64::MAX } else { (1u64 << n.saturating_sub(at * 64)).wrapping_sub(1) };
-        *word = below(to) & !below(from);
-    }
+/// The events before this one.
+pub(super) fn below(event: usize) -> Row {
+    let mut row = Row::new();
+    set_below(&mut row, event, event);
     row
+}
+
+/// Makes a row of `n_events` the events before this one.
+pub(super) fn set_below(row: &mut Row, event: usize, n_events: usize) {
+    row.clear();
+    row.resize(event / 64, u64::MAX);
+    row.resize(n_events.div_ceil(64).max(row.len()), 0);
+    if !event.is_multiple_of(64) {
+        row[event / 64] = (1 << (event % 64)) - 1;
+    }
 }
 
 #[cfg(test)]
@@ -77,12 +83,18 @@ mod tests {
 
     #[test]
     fn rows_are_sets() {
-        let mut row = range(62, 67);
+        let mut row = below(67);
+        (0..62).for_each(|event| remove(&mut row, event));
         assert_eq!(members(&row).collect::<Vec<_>>(), [62, 63, 64, 65, 66]);
         insert(&mut row, 200);
         remove(&mut row, 64);
         assert!(has(&row, 200) && !has(&row, 64) && !has(&row, 1000));
-        assert_eq!(first_of_both(&row, &range(64, 300)), Some(65));
-        assert!(!meet(&row, &range(0, 62)) && range(5, 5).iter().all(|&word| word == 0));
+        let mut later = below(300);
+        (0..64).for_each(|event| remove(&mut later, event));
+        assert_eq!(first_of_both(&row, &later), Some(65));
+        assert!(!meet(&row, &below(62)) && below(0).is_empty());
+        assert_eq!(members(&below(64)).count(), 64);
+        set_below(&mut row, 3, 200);
+        assert_eq!((members(&row).collect::<Vec<_>>(), row.len()), (vec![0, 1, 2], 4));
     }
 }

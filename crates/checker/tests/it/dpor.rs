@@ -175,3 +175,20 @@ fn an_exchange_does_not_see_later_stores_of_its_thread() {
         thread c { let r = x.compare_exchange(1, 0); }";
     assert_eq!(executions(text), [11, 11, 11]);
 }
+
+#[test]
+fn a_thread_that_waits_for_its_own_store_notices_that_the_block_is_freed() {
+    let text = "struct Pair { a, b } shared z = null;
+        thread w { let p = z; if p != null { p.b = 2; while p.b != 0 {} } }
+        thread f { let p = new Pair {}; z = p; free(p); }";
+    let program = parse(text);
+    for memory in MemoryModel::ALL {
+        let of = |engine| {
+            let options = Options { engine, all_violations: true, ..Options::new(memory) };
+            let report = check(&program, &options, &Unwatched);
+            assert_eq!(report.stop, StopReason::Exhausted, "{memory}");
+            violations(&report)
+        };
+        assert_eq!(of(Engine::Dpor), of(Engine::Exhaustive), "{memory}");
+    }
+}

@@ -76,7 +76,11 @@ impl Story {
         if let Some(path) = &self.html {
             text += &format!("to look at: {}\n", path.display());
         }
-        text + &format!("after {} in {}", executions(report), seconds(self.took))
+        let when = match report.statistics.executions {
+            0 => "in the first execution, after".to_string(),
+            _ => format!("after {} in", executions(report)),
+        };
+        text + &format!("{when} {}", seconds(self.took))
     }
 
     /// Why the check cannot say anything, where the test is to blame.

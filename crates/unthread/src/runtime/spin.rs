@@ -8,7 +8,9 @@
 //! it would have done in further turns is left out, and the report says so.
 //!
 //! A turn that writes and takes it back (a flag is set, and reset) can be seen by others while it lasts. As long as nobody has, a turn more cannot be told
-//! from a turn that came later; so the thread also goes on when others have accessed what it wrote. The same goes for a lock that a turn takes and gives back.
+//! from a turn that came later; so the thread also goes on when others have accessed what it wrote. The same goes for a lock that a turn takes and gives back:
+//! others may have changed what it protects, or failed to take it. Others that just poll it, too, do neither: their turns give it back *silently*. A turn is such
+//! a one as far as it has done what the turn before did, and changed nothing.
 //! A lock that could not be taken and a thread that has not ended are waited for, too.
 
 use super::current::{Request, after, may_be_silent, request, with_thread};
@@ -114,7 +116,7 @@ impl Spin {
             Operation::HasEnded { thread } => Deed::Ask(thread),
             Operation::TryLock { lock, mode } if result == 0 => Deed::Fail(lock, mode),
             Operation::Lock { lock, mode } | Operation::TryLock { lock, mode } => Deed::Take(lock, mode),
-            Operation::Unlock { lock, mode } => Deed::GiveBack(lock, mode),
+            Operation::Unlock { lock, mode, .. } => Deed::GiveBack(lock, mode),
             _ => return self.changed(),
         };
         self.turn.push(deed);
@@ -123,6 +125,13 @@ impl Spin {
     /// The turn has changed something for good.
     pub(crate) fn changed(&mut self) {
         self.effect = true;
+    }
+
+    /// Whether giving back a lock is silent: the turn so far, with that, is as the one before.
+    pub(crate) fn is_silent(&self, lock: u32, mode: LockMode) -> bool {
+        let Some(before) = self.history.back().filter(|_| !self.effect) else { return false };
+        let n = self.turn.len();
+        before.deeds.get(n) == Some(&Deed::GiveBack(lock, mode)) && before.deeds[..n] == self.turn[..]
     }
 
     /// Whether the thread has given a hint: then it matters what the present turn changes.

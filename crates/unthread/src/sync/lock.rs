@@ -105,7 +105,9 @@ impl<T: ?Sized> Lock<T> {
     #[track_caller]
     pub(super) fn give_back(&self, mode: LockMode) {
         abandon_or((), || {
-            request(Request::on(self.contents(), Operation::Unlock { lock: self.number(), mode }));
+            let lock = self.number();
+            let silent = with_thread(|_, thread| thread.spin.borrow().is_silent(lock, mode));
+            request(Request::on(self.contents(), Operation::Unlock { lock, mode, silent }));
         });
     }
 

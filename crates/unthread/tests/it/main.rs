@@ -4,9 +4,11 @@
 // could is what the tests are about.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
+mod allocation;
 mod environment;
 mod first;
 mod generated;
+mod generated_polling;
 mod learning;
 mod loom_is_wrong;
 mod polling;

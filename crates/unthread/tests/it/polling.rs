@@ -137,6 +137,138 @@ fn others_see_that_a_loop_holds_a_lock() {
     assert_eq!(seen.len(), 4, "{seen:?}");
 }
 
+/// Two threads do something, and somebody else something different. Gives what they return.
+fn three<S: Send + Sync + 'static, T: Send + 'static>(
+    shared: S,
+    polls: impl Fn(&S) -> T + Send + Copy + 'static,
+    other: impl FnOnce(&S) -> T,
+) -> [T; 3] {
+    let shared = Arc::new(shared);
+    let [one, two] = [(); 2].map(|()| {
+        let shared = shared.clone();
+        thread::spawn(move || polls(&shared))
+    });
+    let third = other(&shared);
+    [one.join().unwrap(), two.join().unwrap(), third]
+}
+
+/// The same as [`waits`], for several loops at once, by the engine that they are left to.
+#[track_caller]
+fn wait<T: Ord + Clone + Send + std::fmt::Debug + 'static>(
+    turns: usize,
+    f: impl Fn(Most) -> T + Send + Sync + Copy + 'static,
+) -> BTreeSet<T> {
+    let mut found = BTreeSet::new();
+    for memory in [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso] {
+        let turn_by_turn = outcomes(memory, Engine::Dpor, move || f(Some(turns)));
+        assert_eq!(outcomes(memory, Engine::Dpor, move || f(None)), turn_by_turn, "{memory:?}");
+        found.extend(turn_by_turn);
+    }
+    found
+}
+
+#[test]
+fn several_loops_look_into_one_mutex() {
+    let seen = wait(4, |most| {
+        three(
+            Mutex::new(0),
+            move |lock| {
+                let mut found = 0;
+                until(most, || {
+                    found = *lock.lock().unwrap();
+                    found > 0
+                });
+                found
+            },
+            |lock| {
+                *lock.lock().unwrap() += 1;
+                *lock.lock().unwrap() += 1;
+                0
+            },
+        )
+    });
+    assert_eq!(seen, BTreeSet::from([[1, 1, 0], [1, 2, 0], [2, 1, 0], [2, 2, 0]]));
+}
+
+#[test]
+fn several_loops_take_from_one_queue() {
+    let seen = wait(3, |most| {
+        three(
+            Mutex::new(Vec::new()),
+            move |queue| {
+                let mut found = 0;
+                until(most, || match queue.lock().unwrap().pop() {
+                    Some(number) => {
+                        found = number;
+                        true
+                    }
+                    None => false,
+                });
+                found
+            },
+            |queue| {
+                queue.lock().unwrap().push(1);
+                queue.lock().unwrap().push(2);
+                0
+            },
+        )
+    });
+    assert_eq!(seen, BTreeSet::from([[1, 2, 0], [2, 1, 0]]));
+}
+
+#[test]
+fn others_see_that_one_of_several_loops_holds_a_lock() {
+    let seen = wait(3, |most| {
+        three(
+            Mutex::new(false),
+            move |lock| {
+                until(most, || *lock.lock().unwrap());
+                false
+            },
+            |lock| {
+                let tried = lock.try_lock().is_ok();
+                *lock.lock().unwrap() = true;
+                tried
+            },
+        )
+    });
+    assert_eq!(seen.len(), 2, "{seen:?}");
+}
+
+#[test]
+fn loops_that_hand_a_turn_to_each_other_wait_for_each_other() {
+    let seen = wait(3, |most| {
+        let shared = Arc::new(Mutex::new((0, Vec::new())));
+        let run = |me: usize| {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    until(most, || {
+                        let mut shared = shared.lock().unwrap();
+                        let mine = shared.0 == me;
+                        if mine {
+                            shared.0 = 1 - me;
+                            shared.1.push(me);
+                        }
+                        mine
+                    });
+                }
+            })
+        };
+        [0, 1].map(run).into_iter().for_each(|thread| thread.join().unwrap());
+        shared.lock().unwrap().1.clone()
+    });
+    assert_eq!(seen, BTreeSet::from([vec![0, 1, 0, 1]]));
+}
+
+#[test]
+fn loops_that_all_wait_for_nobody_never_end() {
+    let (kind, message) = fails(|| {
+        three(Mutex::new(false), |lock| until(None, || *lock.lock().unwrap()), |lock| drop(lock.lock().unwrap()));
+    });
+    assert_eq!(kind, "livelock", "{message}");
+}
+
 #[test]
 fn a_count_in_a_mutex_is_a_count() {
     let (kind, message) = fails(|| {

@@ -30,7 +30,9 @@ impl Interpreter<'_> {
             Instr::Fence { ordering } => Operation::Fence { ordering: *ordering },
             Instr::Lock { lock, mode } => Operation::Lock { lock: self.indexed(thread, lock)?, mode: *mode },
             Instr::TryLock { lock, mode, .. } => Operation::TryLock { lock: self.indexed(thread, lock)?, mode: *mode },
-            Instr::Unlock { lock, mode } => Operation::Unlock { lock: self.indexed(thread, lock)?, mode: *mode },
+            Instr::Unlock { lock, mode } => {
+                Operation::Unlock { lock: self.indexed(thread, lock)?, mode: *mode, silent: false }
+            }
             Instr::Wait { condvar, lock } => {
                 let (condvar, lock) = (self.indexed(thread, condvar)?, self.indexed(thread, lock)?);
                 match thread.waiting {

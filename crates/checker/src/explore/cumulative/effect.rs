@@ -124,7 +124,7 @@ pub(super) fn decisive(at: &At, held: &Held) -> Option<Cell> {
         Operation::Count { loc, .. } if !is_quiet(&at.operation) => Some(Cell::Memory(loc)),
         Operation::Lock { lock, .. } | Operation::TryLock { lock, .. } => Some(Cell::of_lock(lock, at.object)),
         // Who holds a lock alone need not look to know what giving it back leaves.
-        Operation::Unlock { lock, mode: LockMode::Shared } if held.contains(&(lock, LockMode::Shared)) => {
+        Operation::Unlock { lock, mode: LockMode::Shared, .. } if held.contains(&(lock, LockMode::Shared)) => {
             Some(Cell::of_lock(lock, at.object))
         }
         Operation::Wait { condvar, lock } if held.contains(&(lock, LockMode::Exclusive)) => {
@@ -238,7 +238,7 @@ impl Known<'_> {
                 }
                 None => vec![done()],
             },
-            Operation::Unlock { lock, mode } if self.locals.held(actor.local).contains(&(lock, mode)) => {
+            Operation::Unlock { lock, mode, .. } if self.locals.held(actor.local).contains(&(lock, mode)) => {
                 let left = match mode {
                     LockMode::Shared => value - 1,
                     LockMode::Exclusive => self.given_back(actor),
@@ -360,7 +360,7 @@ pub(super) fn held_after(operation: &Operation, result: i64, held: &Held) -> Hel
         held.iter().position(|entry| *entry == (lock, mode)).map(|at| held.remove(at));
     };
     match *operation {
-        Operation::Unlock { lock, mode } => release(lock, mode),
+        Operation::Unlock { lock, mode, .. } => release(lock, mode),
         Operation::Wait { lock, .. } => release(lock, LockMode::Exclusive),
         Operation::TryLock { .. } if result == 0 => {}
         Operation::Lock { lock, mode } | Operation::TryLock { lock, mode } => held.push((lock, mode)),
@@ -387,7 +387,7 @@ pub(super) fn values_before<T>(run: &Run<T>) -> Vec<Vec<i64>> {
             Operation::Lock { lock, mode } => (lock, mode, true),
             Operation::TryLock { lock, mode } => (lock, mode, event.result != 0),
             Operation::Reacquire { lock, .. } => (lock, LockMode::Exclusive, true),
-            Operation::Unlock { lock, mode } => (lock, mode, false),
+            Operation::Unlock { lock, mode, .. } => (lock, mode, false),
             Operation::Wait { lock, .. } => (lock, LockMode::Exclusive, false),
             Operation::Count { loc, by, .. } => {
                 let count = cells.entry(Cell::Memory(loc)).or_default();

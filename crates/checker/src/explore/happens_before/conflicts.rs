@@ -1,8 +1,8 @@
 //! Which events of an order conflict with a step, and which of those could have come after it.
 
-use super::{NONE, Order, Taken};
+use super::{NONE, Order, Spare, Taken};
 use crate::execution::ThreadKey;
-use crate::explore::footprint::{Access, Footprint, Mode, Object};
+use crate::explore::footprint::{Footprint, Mode, Object};
 use crate::explore::rows::{self, Row};
 use smallvec::SmallVec;
 
@@ -81,27 +81,28 @@ impl Order {
 
     /// First events of races with a step that is not always possible. The last conflict may be what made it possible, and it then
     /// takes an earlier one to be removed: whoever held the lock, or the write after the one that ended the wait.
-    pub(in crate::explore) fn gated_races(&self, past: &Row, taken: &Taken) -> SmallVec<[u32; 4]> {
-        let mut conflicts: Vec<usize> = Vec::new();
-        // What sees a store of its own thread sees it whether it has arrived or not.
-        let depends = |access: &&Access| !matches!(access.mode, Mode::Own(_));
-        for access in taken.footprint.accesses.iter().filter(depends) {
+    pub(in crate::explore) fn gated_races(&mut self, past: &Row, taken: &Taken) -> SmallVec<[u32; 4]> {
+        let Spare { row: mut left, mut conflicts } = std::mem::take(&mut self.spare);
+        // Who sees its own store sees it whether it has arrived or not.
+        let accesses = taken.footprint.accesses.iter().filter(|access| !matches!(access.mode, Mode::Own(_)));
+        for access in accesses {
             let conflicting = self.chain(access.object).filter(|&(_, mode)| access.mode.conflicts(mode));
-            conflicts.extend(conflicting.map(|(at, _)| at));
+            conflicts.extend(conflicting.map(|(at, _)| at as u32));
         }
         conflicts.sort_unstable_by(|a, b| b.cmp(a));
         conflicts.dedup();
         let mut races: SmallVec<[u32; 4]> = SmallVec::new();
-        for first in conflicts.into_iter().filter(|&first| !rows::has(past, first)) {
+        for first in conflicts.drain(..).map(|first| first as usize).filter(|&first| !rows::has(past, first)) {
             if races.iter().any(|&race| rows::has(&self.before[race as usize], first)) {
                 continue;
             }
-            let mut left = rows::range(0, first);
-            rows::join(&mut left, &self.without(first));
+            rows::set_below(&mut left, first, self.len());
+            self.add_without(&mut left, first);
             if taken.gate.is_open(self, taken, &left) {
                 races.push(first as u32);
             }
         }
+        self.spare = Spare { row: left, conflicts };
         races
     }
 }

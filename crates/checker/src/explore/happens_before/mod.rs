@@ -9,6 +9,7 @@
 //! them, and the later one would have been possible without the earlier one (and all that depends on it): `conflicts.rs`.
 
 mod conflicts;
+mod past;
 
 use super::footprint::{Footprint, Mode, Object};
 use super::gate::Gate;
@@ -43,6 +44,8 @@ pub(super) struct Event {
     barrier: bool,
     /// 1 if it takes a lock, -1 if it gives it back.
     pub(super) holds: i8,
+    /// Those who poll the lock have to look again.
+    pub(super) tells_pollers: bool,
     /// What would make it do something else.
     pub(super) outcome: Outcome,
     /// Where its races begin.
@@ -65,6 +68,7 @@ pub(super) struct Taken {
     pub(super) joins_all: bool,
     pub(super) barrier: bool,
     pub(super) holds: i8,
+    pub(super) tells_pollers: bool,
     pub(super) forks: Option<ThreadKey>,
     pub(super) notified: SmallVec<[ThreadKey; 2]>,
     pub(super) gate: Gate,
@@ -97,10 +101,12 @@ impl Outcome {
 /// Events in the order in which they happened, and which of them had to.
 pub(super) struct Order {
     pub(super) events: Vec<Event>,
-    /// For each event, those that happen before it.
+    /// For each event, those that happen before it. Rows of events that have been taken back stay, for the next ones.
     before: Vec<Row>,
     /// The same, but for the event's own conflicts.
     past: Vec<Row>,
+    /// Lent to whoever asks for races of a gated step.
+    spare: Spare,
     /// For each process, its events.
     of_process: Vec<Row>,
     /// For each process, its last event.
@@ -123,12 +129,20 @@ pub(super) struct Order {
     pub(super) initial: Vec<i64>,
 }
 
+/// Memory that is used again and again.
+#[derive(Default)]
+struct Spare {
+    row: Row,
+    conflicts: Vec<u32>,
+}
+
 impl Order {
     pub(super) fn new(initial: Vec<i64>) -> Order {
         Order {
             events: Vec::new(),
             before: Vec::new(),
             past: Vec::new(),
+            spare: Spare::default(),
             of_process: Vec::new(),
             last: Vec::new(),
             sees_own: Row::new(),
@@ -209,78 +223,10 @@ impl Order {
         self.races[self.events[event].races as usize..end].iter().map(|&first| first as usize)
     }
 
-    /// All events but this one and those that it happens before; only later ones.
-    pub(super) fn without(&self, event: usize) -> Row {
-        let mut row = Row::from_elem(0, self.len().div_ceil(64));
-        let (word, bit) = (event / 64, event % 64);
-        for (later, before) in self.before.iter().enumerate().skip(event + 1) {
-            let stays = before.get(word).is_none_or(|word| word >> bit & 1 == 0);
-            row[later / 64] |= u64::from(stays) << (later % 64);
-        }
-        row
-    }
-
-    /// The events that come before the thread's next operation in program order, with all that happens before them.
-    pub(super) fn reached(&self, processes: &Processes, label: Label) -> Row {
-        let mut row = Row::new();
-        let thread = processes.get(label.process).thread;
-        match self.last_of(label.process) {
-            Some(last) => self.include(&mut row, last as u32),
-            None => {
-                if let Some(&(fork, _)) = self.forks.iter().find(|fork| fork.1 == thread) {
-                    self.include(&mut row, fork);
-                }
-            }
-        }
-        row
-    }
-
-    /// The events that come before this one in its process, with all that happens before them.
-    pub(super) fn reached_before(&self, event: usize) -> Row {
-        let mut row = Row::new();
-        let this = &self.events[event];
-        if this.before != NONE {
-            self.include(&mut row, this.before);
-        } else if let Some(&(fork, _)) = self.forks.iter().find(|fork| fork.1 == this.thread) {
-            self.include(&mut row, fork);
-        }
-        row
-    }
-
     /// The issue of a store, by its arrival.
     pub(super) fn issue_of(&self, arrival: usize) -> Option<usize> {
         let issue = self.events[arrival].issue;
         (issue != NONE).then_some(issue as usize)
-    }
-
-    /// Adds an event and all that happens before it.
-    fn include(&self, row: &mut Row, event: u32) {
-        rows::join(row, &self.before[event as usize]);
-        rows::insert(row, event as usize);
-    }
-
-    /// The events that happen before a step for another reason than its conflicts.
-    pub(super) fn past_of(&self, processes: &Processes, taken: &Taken) -> Row {
-        let mut row = self.reached(processes, taken.label);
-        let last = |process: u16| self.last_of(process).map(|last| last as u32);
-        if taken.drains {
-            for last in processes.stores_of(taken.thread).filter_map(last) {
-                self.include(&mut row, last);
-            }
-        }
-        if taken.joins_all {
-            for last in (0..processes.len() as u16).filter_map(last) {
-                self.include(&mut row, last);
-            }
-        }
-        if let Some(place) = taken.flushed {
-            let issue = self.waiting_at(taken.thread, place).1;
-            self.include(&mut row, issue);
-            if self.barriers > 0 {
-                self.include_barrier(&mut row, taken.thread, issue);
-            }
-        }
-        row
     }
 
     /// Where among all waiting stores the one at a place of a thread's buffer is, and its issue.
@@ -290,25 +236,14 @@ impl Order {
         (at, issue)
     }
 
-    /// A store arrives after those from before the last barrier.
-    fn include_barrier(&self, row: &mut Row, thread: ThreadKey, issue: u32) {
-        let until_issue = &self.events[..=issue as usize];
-        let Some(barrier) = until_issue.iter().rposition(|event| event.barrier && event.thread == thread) else {
-            return;
-        };
-        for (at, event) in self.events.iter().enumerate() {
-            if event.thread == thread && event.issue != NONE && (event.issue as usize) < barrier {
-                self.include(row, at as u32);
-            }
-        }
-    }
-
     /// Adds an event.
     pub(super) fn push(&mut self, processes: &Processes, n_objects: usize, taken: Taken) {
         self.heads.resize(n_objects.max(self.heads.len()), NONE);
         self.last.resize(processes.len().max(self.last.len()), NONE);
         self.of_process.resize(processes.len().max(self.of_process.len()), Row::new());
-        let past = self.past_of(processes, &taken);
+        let [mut past, mut before] =
+            [empty(&mut self.past, self.events.len()), empty(&mut self.before, self.events.len())];
+        self.add_past(&mut past, processes, &taken);
         let predecessors = self.predecessors(&taken.footprint);
         let races = self.races.len() as u32;
         match taken.gate {
@@ -318,12 +253,12 @@ impl Order {
                 self.races.extend(first);
             }
         }
-        let mut before = past.clone();
+        before.extend_from_slice(&past);
         for &predecessor in &predecessors {
             self.include(&mut before, predecessor);
         }
-        self.before.push(before);
-        self.past.push(past);
+        self.before[self.events.len()] = before;
+        self.past[self.events.len()] = past;
         self.record(taken, races);
     }
 
@@ -370,6 +305,7 @@ impl Order {
             arrival: NONE,
             barrier: taken.barrier,
             holds: taken.holds,
+            tells_pollers: taken.tells_pollers,
             outcome: taken.outcome,
             races,
         });
@@ -386,8 +322,6 @@ impl Order {
     pub(super) fn pop(&mut self) -> Option<Event> {
         let event = self.events.pop()?;
         let at = self.events.len();
-        self.past.pop();
-        self.before.pop();
         for (access, &previous) in event.footprint.accesses.iter().zip(&event.previous) {
             self.heads[access.object as usize] = previous;
         }
@@ -417,4 +351,14 @@ impl Order {
         self.races.truncate(event.races as usize);
         Some(event)
     }
+}
+
+/// Takes a row for an event, and what memory it has, out of rows.
+fn empty(rows: &mut Vec<Row>, event: usize) -> Row {
+    if rows.len() == event {
+        rows.push(Row::new());
+    }
+    let mut row = std::mem::take(&mut rows[event]);
+    row.clear();
+    row
 }
