@@ -3,8 +3,10 @@
 use crate::runtime::{Signal, create_cell, happens};
 use crate::sync::Mutex;
 use crate::thread;
+use std::cell::RefCell;
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use unthread_checker::execution::Waits;
@@ -29,14 +31,93 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Runs a future in a thread of its own.
+/// Runs a future in a thread of its own. The handle is a future for what comes of it.
 #[track_caller]
-pub fn spawn<F>(future: F) -> thread::JoinHandle<F::Output>
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
+    F: Future + 'static,
+    F::Output: 'static,
 {
-    thread::spawn(|| block_on(future))
+    let signal = Signal::opaque(create_cell("task", 0));
+    let end = Rc::new(End { signal, result: RefCell::default(), waker: RefCell::default() });
+    let of_task = end.clone();
+    let thread = thread::spawn(move || {
+        *of_task.result.borrow_mut() = Some(block_on(future));
+        of_task.signal.update(RmwOp::Swap, 1);
+        let waker = of_task.waker.take();
+        waker.into_iter().for_each(Waker::wake);
+    });
+    JoinHandle { thread, end }
+}
+
+/// A spawned future: can be awaited, or waited for.
+pub struct JoinHandle<T> {
+    thread: thread::JoinHandle<()>,
+    end: Rc<End<T>>,
+}
+
+/// The end of a task: what came of it, and who is to be woken then.
+struct End<T> {
+    signal: Signal,
+    result: RefCell<Option<T>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// A task did not come to its end. A task that panics ends the check, so nobody ever gets this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinError;
+
+impl std::fmt::Display for JoinError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the task has panicked")
+    }
+}
+
+impl std::error::Error for JoinError {}
+
+// SAFETY: all threads of an execution are coroutines on one OS thread: handles never leave it.
+unsafe impl<T> Send for JoinHandle<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for JoinHandle<T> {}
+
+impl<T> JoinHandle<T> {
+    /// Waits until the task has ended, and gives what came of it.
+    #[track_caller]
+    pub fn join(self) -> thread::Result<T> {
+        self.thread.join()?;
+        let result = self.end.result.borrow_mut().take();
+        result.ok_or_else(|| Box::new(JoinError) as Box<dyn std::any::Any + Send>)
+    }
+
+    /// Whether the task has ended.
+    #[track_caller]
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// The task's thread.
+    pub fn thread(&self) -> &thread::Thread {
+        self.thread.thread()
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    #[track_caller]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.end.signal.update(RmwOp::Add, 0) == 0 {
+            *self.end.waker.borrow_mut() = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(self.end.result.borrow_mut().take().ok_or(JoinError))
+    }
+}
+
+impl<T> std::fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JoinHandle").finish_non_exhaustive()
+    }
 }
 
 /// Lets other tasks go first, once.

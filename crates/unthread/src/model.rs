@@ -10,7 +10,7 @@ pub use unthread_checker::explore::Engine;
 pub use unthread_checker::report::{Report, Statistics, StopReason, Verdict};
 
 use crate::runtime::{ClosureSubject, Settings};
-use failure::Story;
+use failure::{LeftOut, Story};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -53,6 +53,9 @@ pub struct Builder {
     pub spurious_failures: usize,
     /// How often a wait of a thread may time out.
     pub timeouts: usize,
+    /// What goes wrong only because a loop with a hint takes turns in vain while others could go on does not count, and nothing is verified then. With
+    /// `--cfg loom` this is so unless said otherwise: loom's scheduler is fair, and tests for it give up after a few turns.
+    pub fair: bool,
     /// Print what was done.
     pub log: bool,
     /// For loom's sake: executions are replayed by `UNTHREAD_REPLAY`, without files.
@@ -86,17 +89,6 @@ fn is_tolerated(report: &Report) -> bool {
     cfg!(loom) && matches!(report.stop, StopReason::Nondeterminism(_))
 }
 
-/// Whether nothing can be said because of loops that change nothing but their stacks.
-fn is_due_to_counting(report: &Report, subject: &ClosureSubject) -> bool {
-    let counting = &subject.counting;
-    report.violations.is_empty()
-        && match report.stop {
-            StopReason::EventLimit => counting.many.load(Relaxed),
-            StopReason::Nondeterminism(_) => counting.some.load(Relaxed),
-            _ => false,
-        }
-}
-
 /// Turns in vain of loops that count them, where they make executions too long.
 const TURNS: u32 = 3;
 
@@ -123,6 +115,7 @@ impl Builder {
             spurious_wakeups: 1,
             spurious_failures: 0,
             timeouts: 1,
+            fair: cfg!(loom),
             log: false,
             checkpoint_file: None,
             checkpoint_interval: 20_000,
@@ -201,26 +194,41 @@ impl Builder {
         assert!(!crate::runtime::in_execution(), "a check cannot be run inside of a check");
         let options = self.options();
         let mut clock = Clock::new(self.max_duration, self.log);
-        let (mut turns, mut leaves_out) = (None, false);
-        let mut subject = self.subject(body.clone(), turns);
+        let mut subject = self.subject(body.clone(), None);
         clock.gives_up = Some(subject.counting.clone());
         let mut report = check_subject(&subject, &options, &clock);
-        if is_due_to_counting(&report, &subject) {
-            turns = Some(TURNS);
+        let turns = self.fewer_turns(&report, &subject);
+        let mut left_out = None;
+        if let Some(turns) = turns {
             clock.gives_up = None;
-            subject = self.subject(body.clone(), turns);
+            subject = self.subject(body.clone(), Some(turns));
             let before = std::mem::replace(&mut report, check_subject(&subject, &options, &clock));
             if report.verdict() == Verdict::Verified {
-                let is_cut = subject.counting.cut.load(Relaxed);
-                report.stop = if is_cut { StopReason::EventLimit } else { before.stop };
+                if subject.counting.cut.load(Relaxed) {
+                    left_out = Some(LeftOut { turns, found: before.violations.into_iter().next() });
+                    report.stop = StopReason::EventLimit;
+                } else {
+                    (report.stop, report.violations) = (before.stop, before.violations);
+                }
                 report.coverage = None;
-                leaves_out = is_cut;
             }
         }
         let took = clock.started.elapsed();
         let under_sc = self.is_sc_too(&body, &report, turns);
-        let story = Story::new(&subject, &options, &report, took, under_sc, turns.filter(|_| leaves_out));
+        let story = Story::new(&subject, &options, &report, took, under_sc, left_out);
         (report, story)
+    }
+
+    /// Where loops that change nothing but their stacks may be to blame for what came of a check: how many such turns they may take when it begins anew.
+    fn fewer_turns(&self, report: &Report, subject: &ClosureSubject) -> Option<u32> {
+        let counting = &subject.counting;
+        let (some, many) = (counting.some.load(Relaxed), counting.many.load(Relaxed));
+        match report.stop {
+            _ if !report.violations.is_empty() => (self.fair && some).then_some(0),
+            StopReason::EventLimit => many.then_some(TURNS),
+            StopReason::Nondeterminism(_) => some.then_some(TURNS),
+            _ => None,
+        }
     }
 
     /// Whether SC memory shows a violation too, where that can be said in reasonable time.
@@ -268,9 +276,11 @@ impl Builder {
         let mut subject = self.subject(body.clone(), None);
         let rules = self.memory.rules().unbounded();
         let mut replayed = replay_subject(&subject, rules, schedule);
-        if replayed.is_err() {
-            subject = self.subject(body, Some(TURNS));
-            replayed = replay_subject(&subject, rules, schedule);
+        for turns in [TURNS, 0] {
+            if replayed.is_err() {
+                subject = self.subject(body.clone(), Some(turns));
+                replayed = replay_subject(&subject, rules, schedule);
+            }
         }
         match replayed {
             Ok(replayed) => {

@@ -292,6 +292,10 @@ impl<'s, S: Subject> Machine<'s, S> {
                 result = 1;
             }
             Operation::Unlock { lock, mode, .. } => require_held(shared.unlock(lock, mode, id))?,
+            Operation::Downgrade { lock } => {
+                require_held(shared.unlock(lock, LockMode::Exclusive, id))?;
+                shared.lock(lock, LockMode::Shared, id);
+            }
             Operation::Wait { condvar, lock } => {
                 require_held(shared.unlock(lock, LockMode::Exclusive, id))?;
                 shared.wait(condvar, id);

@@ -60,6 +60,10 @@ pub enum Operation {
         mode: LockMode,
         silent: bool,
     },
+    /// Who holds the lock alone shares it from now on; nobody else can hold it alone in between.
+    Downgrade {
+        lock: u32,
+    },
     /// Release the lock and start to wait. The thread's next operation is `Reacquire`.
     Wait {
         condvar: u32,
@@ -150,6 +154,7 @@ impl Operation {
             Operation::Lock { lock, .. }
             | Operation::TryLock { lock, .. }
             | Operation::Unlock { lock, .. }
+            | Operation::Downgrade { lock }
             | Operation::Wait { lock, .. }
             | Operation::Reacquire { lock, .. } => Some(lock),
             _ => None,
@@ -161,7 +166,7 @@ impl Operation {
     pub fn tells_pollers(&self) -> bool {
         match *self {
             Operation::Unlock { silent, .. } => !silent,
-            Operation::TryLock { .. } | Operation::Wait { .. } => true,
+            Operation::TryLock { .. } | Operation::Downgrade { .. } | Operation::Wait { .. } => true,
             _ => false,
         }
     }

@@ -1,7 +1,7 @@
 //! Gates: steps that are possible only after certain others, and whether they would be after fewer.
 
 use super::footprint::{Mode, Object};
-use super::happens_before::{Order, Taken};
+use super::happens_before::{Holds, Order, Taken};
 use super::rows::{self, Row};
 use crate::execution::{Poll, ThreadKey};
 use crate::program::{Loc, LockMode};
@@ -90,9 +90,10 @@ fn is_written(order: &Order, object: Object, after: &Row) -> bool {
 /// Whether a lock is free after these events.
 pub(super) fn is_free(order: &Order, lock: Object, wanted: LockMode, after: &Row) -> bool {
     let (mut alone, mut shared) = (0, 0);
-    for (at, mode) in order.chain(lock).filter(|touch| rows::has(after, touch.0)) {
-        let held = if mode == Mode::Share { &mut shared } else { &mut alone };
-        *held += i32::from(order.events[at].holds);
+    for (at, _) in order.chain(lock).filter(|touch| rows::has(after, touch.0)) {
+        let Holds { alone: by_one, shared: by_some } = order.events[at].holds;
+        alone += i32::from(by_one);
+        shared += i32::from(by_some);
     }
     alone == 0 && (wanted == LockMode::Shared || shared == 0)
 }

@@ -2,7 +2,7 @@
 
 use super::footprint::{Footprint, Mode, Objects};
 use super::gate::{Awaited, Gate};
-use super::happens_before::{Order, Outcome, Taken};
+use super::happens_before::{Holds, Order, Outcome, Taken};
 use super::process::Label;
 use crate::execution::{Buffers, Machine, Operation, Performed, Poll, State, Subject, ThreadId};
 use crate::program::{Loc, LockMode, Ordering};
@@ -31,7 +31,7 @@ pub(super) fn observe<S: Subject>(
         drains: false,
         joins_all: false,
         barrier: false,
-        holds: 0,
+        holds: Holds::default(),
         tells_pollers: operation.is_some_and(Operation::tells_pollers),
         forks: None,
         notified: SmallVec::new(),
@@ -62,7 +62,7 @@ pub(super) fn performed(taken: &mut Taken, performed: &Performed) {
         taken.value = value;
     }
     if performed.failure.is_some() {
-        taken.holds = 0;
+        taken.holds = Holds::default();
     }
     match taken.outcome {
         Outcome::Exchange(_, cell, _) if performed.written.is_none() => taken.footprint.set(cell, Mode::Read),
@@ -70,7 +70,7 @@ pub(super) fn performed(taken: &mut Taken, performed: &Performed) {
             taken.footprint.set(cell, Mode::Read);
         }
         Outcome::TryLock(lock, _) if performed.result == 0 => {
-            taken.holds = 0;
+            taken.holds = Holds::default();
             taken.footprint.set(lock, Mode::Read);
         }
         _ => {}
@@ -215,27 +215,31 @@ impl<S: Subject> Observer<'_, '_, S> {
         match *operation {
             Operation::Lock { lock: index, mode } => {
                 footprint.add(objects.lock(index), touch(mode));
-                self.taken.holds = 1;
+                self.taken.holds = Holds::new(mode, 1);
                 self.taken.gate = Gate::Lock(objects.lock(index), mode);
             }
             Operation::TryLock { lock: index, mode } => {
                 footprint.add(objects.lock(index), touch(mode));
-                self.taken.holds = 1;
+                self.taken.holds = Holds::new(mode, 1);
                 self.taken.outcome = Outcome::TryLock(objects.lock(index), mode);
             }
             Operation::Unlock { lock: index, mode, .. } => {
                 footprint.add(objects.lock(index), touch(mode));
-                self.taken.holds = -1;
+                self.taken.holds = Holds::new(mode, -1);
+            }
+            Operation::Downgrade { lock: index } => {
+                footprint.add(objects.lock(index), Mode::Write);
+                self.taken.holds = Holds { alone: -1, shared: 1 };
             }
             Operation::Wait { condvar, lock: index } => {
                 footprint.add(objects.lock(index), Mode::Write);
                 footprint.add(objects.condvar(condvar), Mode::Read);
-                self.taken.holds = -1;
+                self.taken.holds = Holds::new(LockMode::Exclusive, -1);
             }
             Operation::Reacquire { condvar, lock: index } => {
                 footprint.add(objects.lock(index), Mode::Write);
                 footprint.add(objects.condvar(condvar), Mode::Read);
-                self.taken.holds = 1;
+                self.taken.holds = Holds::new(LockMode::Exclusive, 1);
                 self.taken.gate = Gate::Notified(objects.lock(index));
             }
             Operation::Notify { condvar, all } => {

@@ -176,7 +176,7 @@ impl StepKind {
             Operation::Fence { .. } => StepKind::Fence,
             Operation::Lock { .. } => StepKind::Lock,
             Operation::TryLock { .. } => StepKind::TryLock,
-            Operation::Unlock { .. } => StepKind::Unlock,
+            Operation::Unlock { .. } | Operation::Downgrade { .. } => StepKind::Unlock,
             Operation::Wait { .. } => StepKind::Wait,
             Operation::Reacquire { .. } => StepKind::Wake,
             Operation::Notify { .. } => StepKind::Notify,
@@ -244,9 +244,10 @@ fn step(words: &Words<'_>, event: &Event) -> JsonStep {
 fn object(words: &Words<'_>, operation: &Operation) -> Option<String> {
     let thread = |key| words.trace.threads.iter().find(|thread| thread.key == key).map(|thread| thread.name.clone());
     match *operation {
-        Operation::Lock { lock, .. } | Operation::TryLock { lock, .. } | Operation::Unlock { lock, .. } => {
-            Some(words.lock(lock).to_string())
-        }
+        Operation::Lock { lock, .. }
+        | Operation::TryLock { lock, .. }
+        | Operation::Unlock { lock, .. }
+        | Operation::Downgrade { lock } => Some(words.lock(lock).to_string()),
         Operation::Wait { condvar, .. } | Operation::Reacquire { condvar, .. } | Operation::Notify { condvar, .. } => {
             Some(words.condvar(condvar).to_string())
         }

@@ -74,6 +74,7 @@ impl Words<'_> {
                 format!("try {} {} {outcome}", lock_verb(*mode), self.lock(*lock))
             }
             Operation::Unlock { lock, .. } => format!("unlock {}", self.lock(*lock)),
+            Operation::Downgrade { lock } => format!("downgrade {}", self.lock(*lock)),
             Operation::Wait { condvar, lock } => {
                 format!("wait {}, unlock {}", self.condvar(*condvar), self.lock(*lock))
             }

@@ -148,7 +148,7 @@ fn changes_contents(operation: &Operation, performed: &Performed) -> bool {
     match operation {
         Operation::Touch { writes, .. } => *writes,
         Operation::Unlock { mode, .. } => *mode == LockMode::Exclusive,
-        Operation::Wait { .. } => true,
+        Operation::Downgrade { .. } | Operation::Wait { .. } => true,
         _ => performed.written.is_some(),
     }
 }

@@ -21,11 +21,18 @@ pub(super) struct Story {
     told: Vec<(String, String, Option<JsonViolation>)>,
     events: u64,
     preemptions: Option<u32>,
-    /// How many turns in vain loops took that count them, if more were left out.
-    turns: Option<u32>,
+    left_out: Option<LeftOut>,
     /// Where executions go round in circles that are too long.
     busiest: Option<String>,
     html: Option<PathBuf>,
+}
+
+/// Executions that were left out: those in which a loop that counts its turns takes many in vain.
+pub(super) struct LeftOut {
+    /// How many it took.
+    pub(super) turns: u32,
+    /// What is wrong with one of those executions.
+    pub(super) found: Option<Violation>,
 }
 
 impl Story {
@@ -35,7 +42,7 @@ impl Story {
         report: &Report,
         took: Duration,
         under_sc: Option<bool>,
-        turns: Option<u32>,
+        left_out: Option<LeftOut>,
     ) -> Story {
         let tell = |violation: &Violation| {
             let trace = trace::replay(subject, options.rules.unbounded(), &violation.schedule).ok();
@@ -52,7 +59,7 @@ impl Story {
         });
         let (events, preemptions) = (options.limits.events, options.limits.preemptions);
         let busiest = subject.names.borrow().busiest().map(ToString::to_string);
-        Story { memory: options.memory, took, under_sc, told, events, preemptions, turns, busiest, html }
+        Story { memory: options.memory, took, under_sc, told, events, preemptions, left_out, busiest, html }
     }
 
     /// What is wrong.
@@ -86,7 +93,7 @@ impl Story {
     /// Why the check cannot say anything, where the test is to blame.
     pub(super) fn cannot_say(&self, report: &Report) -> Option<String> {
         match &report.stop {
-            StopReason::EventLimit if self.turns.is_some() => None,
+            StopReason::EventLimit if self.left_out.is_some() => None,
             StopReason::EventLimit => Some(format!(
                 "event-limit: an execution has more than {} events{}. A loop that waits for other threads needs a hint: call \
                  `unthread::thread::yield_now()` or `unthread::hint::spin_loop()` in it. If nothing loops, raise `max_branches` (UNTHREAD_MAX_EVENTS)",
@@ -116,12 +123,7 @@ impl Story {
             (StopReason::PreemptionLimit, Some(most)) => {
                 format!(": executions with more than {most} preemptions are left out")
             }
-            (StopReason::EventLimit, _) => self.turns.map_or(String::new(), |most| {
-                format!(
-                    ": a loop counts its turns, or allocates; executions are left out in which it takes more than {most} of them that \
-                     change nothing, while others could go on"
-                )
-            }),
+            (StopReason::EventLimit, _) => self.left_out.as_ref().map_or(String::new(), LeftOut::text),
             _ => String::new(),
         };
         let redundant = match report.statistics.redundant {
@@ -136,6 +138,22 @@ impl Story {
             report.stop.name(),
             executions(report),
             seconds(self.took)
+        )
+    }
+}
+
+impl LeftOut {
+    fn text(&self) -> String {
+        let most = match self.turns {
+            0 => "turns".to_string(),
+            most => format!("more than {most} turns"),
+        };
+        let found = self.found.as_ref().map_or(String::new(), |violation| {
+            let (kind, message) = (violation.kind.name(), violation.message.lines().next().unwrap_or_default());
+            format!(". With a scheduler as unfair as that: {kind}: {message}")
+        });
+        format!(
+            ": a loop counts its turns, or allocates; executions are left out in which it takes {most} that change nothing, while others could go on{found}"
         )
     }
 }
@@ -245,6 +263,7 @@ pub(super) fn words(subject: &ClosureSubject, event: &Event, trace: &Trace) -> S
             format!("try to lock{} {}{outcome}", shared(*mode), subject.lock_name(*lock))
         }
         Operation::Unlock { lock, .. } => format!("unlock {}", subject.lock_name(*lock)),
+        Operation::Downgrade { lock } => format!("downgrade {}", subject.lock_name(*lock)),
         Operation::Wait { condvar, .. } => format!("wait for {}", subject.condvar_name(*condvar)),
         Operation::Reacquire { condvar, .. } => format!("woken by {}", subject.condvar_name(*condvar)),
         Operation::Notify { condvar, all } => match (event.step.action, all) {

@@ -153,9 +153,10 @@ fn spelled(value: i64) -> Option<String> {
 /// What an operation is about, if that is no cell.
 fn object(subject: &ClosureSubject, operation: &Operation, trace: &Trace) -> Option<String> {
     match *operation {
-        Operation::Lock { lock, .. } | Operation::TryLock { lock, .. } | Operation::Unlock { lock, .. } => {
-            Some(subject.lock_name(lock))
-        }
+        Operation::Lock { lock, .. }
+        | Operation::TryLock { lock, .. }
+        | Operation::Unlock { lock, .. }
+        | Operation::Downgrade { lock } => Some(subject.lock_name(lock)),
         Operation::Wait { condvar, .. } | Operation::Reacquire { condvar, .. } | Operation::Notify { condvar, .. } => {
             Some(subject.condvar_name(condvar))
         }

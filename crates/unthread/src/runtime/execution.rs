@@ -367,11 +367,8 @@ impl ThreadContext {
         if outcome.is_err() {
             let _ = catch_unwind(AssertUnwindSafe(|| self.drop_locals()));
         }
-        if let Err(payload) = outcome
-            && !payload.is::<panics::Abandoned>()
-        {
-            // The machine never lets it go on; only when the execution is abandoned does this unwind.
-            let _ = catch_unwind(AssertUnwindSafe(|| panics::fail(self, &*payload)));
+        if let Err(payload) = outcome {
+            let _ = catch_unwind(AssertUnwindSafe(|| panics::fail(&*payload)));
         }
     }
 

@@ -19,6 +19,7 @@ pub(crate) use current::{
     perform, request, unwinds, with_current, with_execution, with_thread,
 };
 pub(crate) use execution::{Counting, OpenAccess, Settings, Since};
+pub(crate) use panics::fail;
 pub(crate) use signal::Signal;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use spin::spin_hint;

@@ -149,11 +149,14 @@ impl Carried {
     }
 }
 
-/// The thread has unwound because of a panic: tells the machine, which will not let it go on.
-pub(crate) fn fail(thread: &ThreadContext, payload: &(dyn Any + Send)) {
-    let panicked = thread.panicked.borrow_mut().take();
-    let panicked = panicked.unwrap_or_else(|| Panicked { message: message(payload), site: None });
+/// The running thread has unwound because of a panic: tells the machine, which will not let it go on. Only when the execution is abandoned does this unwind.
+pub(crate) fn fail(payload: &(dyn Any + Send)) {
+    if payload.is::<Abandoned>() {
+        return;
+    }
     with_current(|execution, thread| {
+        let panicked = thread.panicked.borrow_mut().take();
+        let panicked = panicked.unwrap_or_else(|| Panicked { message: message(payload), site: None });
         let site = panicked.site.map(|site| execution.names.borrow_mut().find_or_add(site));
         let site = site.unwrap_or(thread.request.borrow().site);
         let failure = Failure::new(FailureKind::Panic, panicked.message);

@@ -5,6 +5,7 @@
 
 use super::Weak;
 use crate::runtime::{abandon_or, create_cell, in_execution, is_live, perform, with_execution};
+use std::any::Any;
 use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -29,6 +30,15 @@ pub struct Arc<T: ?Sized> {
 pub(super) struct Count(u32);
 
 impl Count {
+    /// The count of the references to what is at an address, if there are any.
+    #[track_caller]
+    pub(super) fn of(address: usize) -> Option<Count> {
+        with_execution(|execution| {
+            execution.names.borrow_mut().mark_unfit("references are kept as raw pointers");
+            execution.counts.borrow().get(&address).copied().map(Count)
+        })
+    }
+
     #[track_caller]
     fn change(self, by: i64, reference: u32, sees_last: bool) -> i64 {
         perform(Operation::Count { loc: Loc::global(self.0 as usize), by, reference, sees_last })
@@ -59,14 +69,26 @@ impl Count {
     pub(super) fn take_if_any(self) -> bool {
         let mut count = self.get();
         while count > 0 {
-            let loc = Loc::global(self.0 as usize);
-            let (expected, desired, ordering) = (count, count + 1, Ordering::Relaxed);
-            count = perform(Operation::Cas { loc, expected, desired, ordering });
+            let expected = count;
+            count = self.exchange(expected, expected + 1);
             if count == expected {
                 return true;
             }
         }
         false
+    }
+
+    /// Gives the only reference back, if it is the only one.
+    #[track_caller]
+    fn give_back_if_only(self) -> bool {
+        self.exchange(1, 0) == 1
+    }
+
+    /// Changes the number of references if it is the expected one. Gives what it was.
+    #[track_caller]
+    fn exchange(self, expected: i64, desired: i64) -> i64 {
+        let (loc, ordering) = (Loc::global(self.0 as usize), Ordering::Relaxed);
+        perform(Operation::Cas { loc, expected, desired, ordering })
     }
 }
 
@@ -96,10 +118,17 @@ impl<T> Arc<T> {
     /// The value, if this is the only reference.
     #[track_caller]
     pub fn try_unwrap(this: Arc<T>) -> Result<T, Arc<T>> {
-        match this.count.get() {
-            1 => Arc::into_inner(this).ok_or_else(|| unreachable!("there was one reference, and it was here")),
-            _ => Err(this),
+        match this.count.give_back_if_only() {
+            true => Ok(Arc::take_last(this)),
+            false => Err(this),
         }
+    }
+
+    /// The value of the last reference, which has been given back.
+    fn take_last(this: Arc<T>) -> T {
+        let (value, _) = this.take_apart();
+        forget_if_last(&value);
+        std::sync::Arc::into_inner(value).expect("the last reference was here")
     }
 
     /// The value, if this is the last reference.
@@ -202,13 +231,10 @@ impl<T: ?Sized> Arc<T> {
     /// The raw pointer comes from [`Arc::into_raw`], and each is put together once.
     #[track_caller]
     pub unsafe fn from_raw(pointer: *const T) -> Arc<T> {
-        let count = with_execution(|execution| {
-            execution.names.borrow_mut().mark_unfit("references are kept as raw pointers");
-            execution.counts.borrow().get(&pointer.addr()).copied()
-        });
-        let count = count.expect("the pointer came from `Arc::into_raw`, and its value is still there");
+        let count =
+            Count::of(pointer.addr()).expect("the pointer came from `Arc::into_raw`, and its value is still there");
         // SAFETY: as the caller promises.
-        Arc::counted(unsafe { std::sync::Arc::from_raw(pointer) }, Count(count))
+        Arc::counted(unsafe { std::sync::Arc::from_raw(pointer) }, count)
     }
 
     /// Takes a reference, by raw pointer.
@@ -233,14 +259,44 @@ impl<T: ?Sized> Arc<T> {
     }
 }
 
+impl Arc<dyn Any + Send + Sync> {
+    /// The pointer to a value of that type, if it is of that type.
+    pub fn downcast<T: Any + Send + Sync>(self) -> Result<Arc<T>, Self> {
+        if !(*self).is::<T>() {
+            return Err(self);
+        }
+        let reference = self.reference;
+        let (value, count) = self.take_apart();
+        let value = value.downcast().expect("it is of that type");
+        Ok(Arc { value: ManuallyDrop::new(value), count, reference })
+    }
+}
+
 impl<T: Clone> Arc<T> {
     /// The value, or a copy of it that nobody else refers to.
     #[track_caller]
     pub fn make_mut(this: &mut Arc<T>) -> &mut T {
         if this.count.get() != 1 {
             *this = Arc::new((**this).clone());
+        } else if std::sync::Arc::weak_count(&this.value) > 0 {
+            Arc::leave_weak_behind(this);
         }
-        std::sync::Arc::get_mut(&mut this.value).expect("there are no weak references to a value that is changed")
+        std::sync::Arc::get_mut(&mut this.value).expect("nobody else refers to it")
+    }
+
+    /// Moves the value to where no weak references lead, or copies it if one of them has just become a strong one.
+    #[track_caller]
+    fn leave_weak_behind(this: &mut Arc<T>) {
+        with_execution(|execution| execution.names.borrow_mut().mark_unfit("weak references are counted"));
+        if !this.count.give_back_if_only() {
+            *this = Arc::new((**this).clone());
+            return;
+        }
+        // SAFETY: what is read is overwritten before anything else can happen.
+        unsafe {
+            let value = Arc::take_last(std::ptr::read(this));
+            std::ptr::write(this, Arc::new(value));
+        }
     }
 }
 
@@ -333,6 +389,20 @@ impl<T> From<Vec<T>> for Arc<[T]> {
     #[track_caller]
     fn from(value: Vec<T>) -> Self {
         Arc::from_std(value.into())
+    }
+}
+
+impl<T: Clone> From<&[T]> for Arc<[T]> {
+    #[track_caller]
+    fn from(value: &[T]) -> Self {
+        Arc::from_std(value.into())
+    }
+}
+
+impl<T, const N: usize> From<[T; N]> for Arc<[T]> {
+    #[track_caller]
+    fn from(value: [T; N]) -> Self {
+        Arc::from_std(std::sync::Arc::new(value))
     }
 }
 

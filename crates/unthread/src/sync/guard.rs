@@ -67,6 +67,9 @@ macro_rules! lock_methods {
 /// A guard shows the value that it guards.
 macro_rules! guard_traits {
     ($guard:ident) => {
+        // SAFETY: it shows the value and nothing else, and all threads of an execution are on one OS thread.
+        unsafe impl<T: ?Sized + Sync> Sync for $guard<'_, T> {}
+
         impl<T: ?Sized> std::ops::Deref for $guard<'_, T> {
             type Target = T;
 

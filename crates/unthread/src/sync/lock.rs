@@ -137,6 +137,17 @@ impl<T: ?Sized> Lock<T> {
         self.give_back(LockMode::Exclusive);
     }
 
+    /// That thread shares it from now on.
+    #[track_caller]
+    pub(super) fn downgrade(&self, holding: &Holding) {
+        abandon_or((), || {
+            holding.before.note_change();
+            holding.end_change();
+            with_execution(|execution| execution.names.borrow_mut().mark_unfit("a lock is downgraded"));
+            request(Request::on(self.contents(), Operation::Downgrade { lock: self.number() }));
+        });
+    }
+
     /// The value, for whoever has exclusive access.
     #[track_caller]
     pub(super) fn get_mut(&mut self) -> LockResult<&mut T> {

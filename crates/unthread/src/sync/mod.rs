@@ -21,7 +21,7 @@ pub use condvar::{Condvar, WaitTimeoutResult};
 pub use lazy::LazyLock;
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::Notify;
-pub use once::{Once, OnceLock};
+pub use once::{Once, OnceLock, OnceState};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 pub use weak::Weak;

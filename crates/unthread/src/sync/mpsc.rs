@@ -2,6 +2,9 @@
 //!
 //! A channel is one object: all operations on it are ordered. Its cell counts the messages; when the last sender or the receiver goes, a large number is added,
 //! so that whoever waits goes on and looks.
+//!
+//! Where there is no room for messages, a sender waits until its own has been taken: each has a flag for that. A receiver that waits says so in the cell, as
+//! that is when a sender can succeed that does not want to wait.
 
 pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 
@@ -43,15 +46,25 @@ pub struct Receiver<T> {
     shared: Rc<Shared<T>>,
 }
 
+/// A message on its way.
+enum Message<T> {
+    Sent(T),
+    /// Its sender waits until it has been taken, or never will be. Nothing once it has been taken.
+    Offered(Rc<RefCell<Option<T>>>, Signal),
+}
+
 struct Shared<T> {
     signal: Signal,
     bound: Option<usize>,
-    queue: RefCell<VecDeque<T>>,
+    queue: RefCell<VecDeque<Message<T>>>,
     senders: Cell<usize>,
     receives: Cell<bool>,
 }
 
-/// More than there are messages.
+/// More than there are messages: the receiver of a channel without room waits.
+const WAITING: i64 = 1 << 32;
+
+/// More than that.
 const CLOSED: i64 = 1 << 40;
 
 // SAFETY: all threads of an execution are coroutines on one OS thread: channels never leave it.
@@ -82,8 +95,38 @@ impl<T> Shared<T> {
         if !self.receives.get() {
             return Err(SendError(message));
         }
-        self.queue.borrow_mut().push_back(message);
+        self.queue.borrow_mut().push_back(Message::Sent(message));
         Ok(())
+    }
+
+    /// Takes the next message out of the queue. The operation that says so has been performed.
+    #[track_caller]
+    fn take(&self) -> Option<T> {
+        let next = self.queue.borrow_mut().pop_front();
+        match next? {
+            Message::Sent(message) => Some(message),
+            Message::Offered(offer, settled) => {
+                let message = offer.borrow_mut().take();
+                settled.update(RmwOp::Swap, 1);
+                message
+            }
+        }
+    }
+
+    /// Sends a message to a receiver that takes it while this waits.
+    #[track_caller]
+    fn offer(&self, message: T) -> Result<(), SendError<T>> {
+        let settled = Signal::flag(create_cell("message", 0));
+        self.signal.update(RmwOp::Add, 1);
+        if !self.receives.get() {
+            return Err(SendError(message));
+        }
+        let offer = Rc::new(RefCell::new(Some(message)));
+        self.queue.borrow_mut().push_back(Message::Offered(offer.clone(), settled));
+        let taken = Waits::For("its message to be taken".to_string());
+        settled.update_when_changed(0, RmwOp::Add, 0, taken);
+        let left = offer.borrow_mut().take();
+        left.map_or(Ok(()), |message| Err(SendError(message)))
     }
 
     #[track_caller]
@@ -94,13 +137,7 @@ impl<T> Shared<T> {
                 self.signal.update_when_changed(bound as i64, RmwOp::Add, 1, room);
                 self.push(message)
             }
-            Some(_) => {
-                self.signal.update(RmwOp::Add, 1);
-                self.push(message)?;
-                let taken = Waits::For("its message to be taken".to_string());
-                self.signal.update_when_changed(1, RmwOp::Add, 0, taken);
-                Ok(())
-            }
+            Some(_) => self.offer(message),
             None => {
                 self.signal.update(RmwOp::Add, 1);
                 self.push(message)
@@ -124,12 +161,16 @@ impl<T> SyncSender<T> {
         self.shared.send(message)
     }
 
-    /// Sends a message if there is room.
+    /// Sends a message if there is room, or if the receiver waits for one.
     #[track_caller]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         let mut there = self.shared.signal.update(RmwOp::Add, 0);
         loop {
-            if self.shared.bound.is_some_and(|bound| there >= bound as i64 && there < CLOSED / 2) {
+            let is_full = match self.shared.bound {
+                Some(0) => there != WAITING,
+                bound => bound.is_some_and(|bound| there >= bound as i64),
+            };
+            if is_full && there < CLOSED / 2 {
                 return Err(TrySendError::Full(message));
             }
             match self.shared.signal.exchange(there, there + 1) {
@@ -142,16 +183,24 @@ impl<T> SyncSender<T> {
 }
 
 impl<T> Receiver<T> {
-    fn take(&self) -> Option<T> {
-        self.shared.queue.borrow_mut().pop_front()
-    }
-
     /// Waits for a message. It is an error if there is none and no sender any more.
     #[track_caller]
     pub fn recv(&self) -> Result<T, RecvError> {
-        let message = Waits::For("a message".to_string());
-        self.shared.signal.update_when_changed(0, RmwOp::Take, 0, message);
-        self.take().ok_or(RecvError)
+        self.wait(Waits::For("a message".to_string()));
+        self.shared.take().ok_or(RecvError)
+    }
+
+    /// Waits until there is a message, or no sender any more, and says that the message is taken.
+    #[track_caller]
+    fn wait(&self, waits: Waits) {
+        let signal = self.shared.signal;
+        if self.shared.bound == Some(0) {
+            signal.update(RmwOp::Add, WAITING);
+            signal.update_when_changed(WAITING, RmwOp::Sub, WAITING, waits);
+            signal.update(RmwOp::Take, 0);
+        } else {
+            signal.update_when_changed(0, RmwOp::Take, 0, waits);
+        }
     }
 
     /// Takes a message if there is one.
@@ -159,43 +208,88 @@ impl<T> Receiver<T> {
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         self.shared.signal.update(RmwOp::Take, 0);
         let none = if self.shared.senders.get() == 0 { TryRecvError::Disconnected } else { TryRecvError::Empty };
-        self.take().ok_or(none)
+        self.shared.take().ok_or(none)
     }
 
     /// Waits for a message, or gives up: both are tried, whatever the time.
     #[track_caller]
     pub fn recv_timeout(&self, _: Duration) -> Result<T, RecvTimeoutError> {
         if happens(|thread| &thread.timeouts_left) {
+            if self.shared.bound == Some(0) {
+                self.shared.signal.update(RmwOp::Add, WAITING);
+                self.shared.signal.update(RmwOp::Sub, WAITING);
+            }
             return self.try_recv().map_err(|error| match error {
                 TryRecvError::Empty => RecvTimeoutError::Timeout,
                 TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
             });
         }
-        self.shared.signal.update_when_changed(0, RmwOp::Take, 0, Waits::Timed);
-        self.take().ok_or(RecvTimeoutError::Disconnected)
+        self.wait(Waits::Timed);
+        self.shared.take().ok_or(RecvTimeoutError::Disconnected)
     }
 
     /// The messages, until there is no sender any more.
-    pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
-        std::iter::from_fn(|| self.recv().ok())
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter { receiver: self }
     }
 
     /// The messages that are there.
-    pub fn try_iter(&self) -> impl Iterator<Item = T> + '_ {
-        std::iter::from_fn(|| self.try_recv().ok())
+    pub fn try_iter(&self) -> TryIter<'_, T> {
+        TryIter { receiver: self }
     }
 }
 
 /// The messages of a receiver, until there is no sender any more.
+#[derive(Debug)]
+pub struct Iter<'a, T> {
+    receiver: &'a Receiver<T>,
+}
+
+/// The messages of a receiver that are there.
+#[derive(Debug)]
+pub struct TryIter<'a, T> {
+    receiver: &'a Receiver<T>,
+}
+
+/// The messages of a receiver, until there is no sender any more.
+#[derive(Debug)]
 pub struct IntoIter<T> {
     receiver: Receiver<T>,
+}
+
+impl<T> Iterator for Iter<'_, T> {
+    type Item = T;
+
+    #[track_caller]
+    fn next(&mut self) -> Option<T> {
+        self.receiver.recv().ok()
+    }
+}
+
+impl<T> Iterator for TryIter<'_, T> {
+    type Item = T;
+
+    #[track_caller]
+    fn next(&mut self) -> Option<T> {
+        self.receiver.try_recv().ok()
+    }
 }
 
 impl<T> Iterator for IntoIter<T> {
     type Item = T;
 
+    #[track_caller]
     fn next(&mut self) -> Option<T> {
         self.receiver.recv().ok()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Receiver<T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
     }
 }
 
@@ -251,8 +345,12 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         abandon_or(0, || self.shared.signal.update(RmwOp::Add, CLOSED));
         self.shared.receives.set(false);
-        let left = self.shared.queue.take();
-        drop(left);
+        for message in self.shared.queue.take() {
+            // Who waits for it to be taken gets it back.
+            if let Message::Offered(_, settled) = message {
+                abandon_or(0, || settled.update(RmwOp::Swap, 1));
+            }
+        }
     }
 }
 

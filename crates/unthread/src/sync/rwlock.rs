@@ -66,6 +66,17 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
+impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
+    /// Holds the lock for reading from now on. Nobody else writes in between.
+    #[track_caller]
+    pub fn downgrade(this: Self) -> RwLockReadGuard<'a, T> {
+        let lock = this.lock;
+        lock.inner.downgrade(&this.holding);
+        std::mem::forget(this);
+        RwLockReadGuard { lock, not_send: std::marker::PhantomData }
+    }
+}
+
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     #[track_caller]
     fn drop(&mut self) {

@@ -2,7 +2,7 @@
 
 use super::Arc;
 use super::arc::Count;
-use crate::runtime::abandon_or;
+use crate::runtime::{abandon_or, with_execution};
 use std::fmt;
 
 /// A pointer that does not keep its value, as in [`std::sync`].
@@ -36,6 +36,38 @@ impl<T: ?Sized> Weak<T> {
     #[track_caller]
     pub fn strong_count(&self) -> usize {
         self.count.map_or(0, |count| count.get() as usize)
+    }
+
+    /// The number of weak references; none once there is no strong one.
+    #[track_caller]
+    pub fn weak_count(&self) -> usize {
+        match self.strong_count() {
+            0 => 0,
+            _ => {
+                with_execution(|execution| execution.names.borrow_mut().mark_unfit("weak references are counted"));
+                self.value.weak_count()
+            }
+        }
+    }
+
+    /// The raw pointer, to something that may have gone.
+    pub fn as_ptr(&self) -> *const T {
+        self.value.as_ptr()
+    }
+
+    /// The raw pointer; the weak reference is kept by whoever holds it.
+    pub fn into_raw(self) -> *const T {
+        self.value.into_raw()
+    }
+
+    /// The weak reference that was taken apart.
+    ///
+    /// # Safety
+    /// The raw pointer comes from [`Weak::into_raw`], and each is put together once.
+    #[track_caller]
+    pub unsafe fn from_raw(pointer: *const T) -> Weak<T> {
+        // SAFETY: as the caller promises.
+        Weak { value: unsafe { std::sync::Weak::from_raw(pointer) }, count: Count::of(pointer.addr()) }
     }
 
     /// Whether two pointers point to the same value.

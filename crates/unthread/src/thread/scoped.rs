@@ -1,8 +1,11 @@
 //! Threads that may borrow.
 
 use super::{Builder, JoinHandle, Result, Thread, spawn_built};
+use crate::runtime;
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Runs a closure that can spawn threads which borrow; waits for all of them.
 #[track_caller]
@@ -11,18 +14,20 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     let scope = Scope { threads: RefCell::default(), scope: PhantomData, env: PhantomData };
-    let result = f(&scope);
-    let threads = scope.threads.take();
-    for thread in threads {
+    // A panic ends the check, as that of any thread: those of the scope need not be waited for.
+    let result = catch_unwind(AssertUnwindSafe(|| f(&scope))).inspect_err(|payload| runtime::fail(&**payload));
+    // Threads of the scope may have spawned others while they were waited for.
+    let next = || scope.threads.borrow_mut().pop_front();
+    while let Some(thread) = next() {
         // What it borrows, it may have changed.
         thread.wait_for_end(usize::MAX);
     }
-    result
+    result.unwrap_or_else(|payload| resume_unwind(payload))
 }
 
 /// Spawns threads that may borrow.
 pub struct Scope<'scope, 'env: 'scope> {
-    threads: RefCell<Vec<Thread>>,
+    threads: RefCell<VecDeque<Thread>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -48,7 +53,7 @@ impl<'scope> Scope<'scope, '_> {
         T: Send + 'scope,
     {
         let handle = spawn_built(builder, Box::new(f));
-        self.threads.borrow_mut().push(handle.thread.clone());
+        self.threads.borrow_mut().push_back(handle.thread.clone());
         ScopedJoinHandle { handle, scope: PhantomData }
     }
 }

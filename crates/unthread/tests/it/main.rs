@@ -5,6 +5,7 @@
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 mod allocation;
+mod beyond_loom;
 mod environment;
 mod first;
 mod generated;

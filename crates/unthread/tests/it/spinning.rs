@@ -326,3 +326,36 @@ fn a_loop_that_allocates_on_every_turn_is_looked_at_for_a_few_turns() {
     let is_known = matches!(report.stop, StopReason::Exhausted | StopReason::EventLimit);
     assert!(is_known, "the allocator makes a difference: {report:?}");
 }
+
+/// A thread waits for a flag for so many turns, and then gives up by a panic. The other one sets the flag, or does not.
+fn gives_up_after_turns(is_set: bool) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        let flag = Arc::new(AtomicUsize::new(0));
+        let waiter = {
+            let flag = flag.clone();
+            thread::spawn(move || {
+                let is_there = (0..5).any(|_| {
+                    let is_there = flag.load(Acquire) == 1;
+                    thread::yield_now();
+                    is_there
+                });
+                assert!(is_there, "too late");
+            })
+        };
+        flag.store(is_set.into(), Release);
+        waiter.join().unwrap();
+    }
+}
+
+#[test]
+fn a_loop_that_gives_up_is_no_failure_where_schedulers_are_fair() {
+    let mut builder = Builder::new();
+    assert!(!builder.fair);
+    assert_eq!(builder.report(gives_up_after_turns(true)).verdict(), Verdict::Violation);
+    builder.fair = true;
+    let report = builder.report(gives_up_after_turns(true));
+    assert_eq!((report.verdict(), report.stop), (Verdict::Inconclusive, StopReason::EventLimit));
+    assert!(builder.try_check(gives_up_after_turns(true)).is_ok());
+    // Nobody sets it: that has nothing to do with who goes first.
+    assert_eq!(builder.report(gives_up_after_turns(false)).verdict(), Verdict::Violation);
+}

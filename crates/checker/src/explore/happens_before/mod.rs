@@ -42,8 +42,7 @@ pub(super) struct Event {
     arrival: u32,
     /// Later stores of the thread arrive after all earlier ones.
     barrier: bool,
-    /// 1 if it takes a lock, -1 if it gives it back.
-    pub(super) holds: i8,
+    pub(super) holds: Holds,
     /// Those who poll the lock have to look again.
     pub(super) tells_pollers: bool,
     /// What would make it do something else.
@@ -67,12 +66,29 @@ pub(super) struct Taken {
     /// All other threads have ended.
     pub(super) joins_all: bool,
     pub(super) barrier: bool,
-    pub(super) holds: i8,
+    pub(super) holds: Holds,
     pub(super) tells_pollers: bool,
     pub(super) forks: Option<ThreadKey>,
     pub(super) notified: SmallVec<[ThreadKey; 2]>,
     pub(super) gate: Gate,
     pub(super) outcome: Outcome,
+}
+
+/// What a step does to its lock: 1 if it takes it, -1 if it gives it back, for each way of holding it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Holds {
+    pub(super) alone: i8,
+    pub(super) shared: i8,
+}
+
+impl Holds {
+    /// Takes the lock, or gives it back.
+    pub(super) fn new(mode: LockMode, by: i8) -> Holds {
+        match mode {
+            LockMode::Exclusive => Holds { alone: by, shared: 0 },
+            LockMode::Shared => Holds { alone: 0, shared: by },
+        }
+    }
 }
 
 /// Whether what a step touches depends on what it finds.

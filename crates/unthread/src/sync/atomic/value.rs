@@ -257,6 +257,23 @@ macro_rules! common_methods {
             Err(old)
         }
 
+        /// [`Self::fetch_update`] by another name.
+        #[track_caller]
+        pub fn try_update(
+            &self,
+            set: Ordering,
+            fetch: Ordering,
+            f: impl FnMut($value) -> Option<$value>,
+        ) -> Result<$value, $value> {
+            self.fetch_update(set, fetch, f)
+        }
+
+        /// Changes the value with a function, as often as others come in between. Gives the old value.
+        #[track_caller]
+        pub fn update(&self, set: Ordering, fetch: Ordering, mut f: impl FnMut($value) -> $value) -> $value {
+            self.fetch_update(set, fetch, |old| Some(f(old))).unwrap_or_else(|old| old)
+        }
+
         /// The value, for whoever has exclusive access.
         #[track_caller]
         pub fn get_mut(&mut self) -> &mut $value {
