@@ -15,13 +15,13 @@ pub struct Lazy<T: 'static> {
     pub init: fn() -> T,
 }
 
-/// The static has been dropped already.
+/// The static, or the thread-local variable, has been dropped already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessError;
 
 impl fmt::Display for AccessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the static has been dropped already")
+        f.write_str("the variable has been dropped already")
     }
 }
 

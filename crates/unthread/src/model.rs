@@ -162,14 +162,15 @@ impl Builder {
             return self.replay(body, &schedule);
         }
         let (report, story) = self.run(body);
-        match (report.verdict(), story.cannot_say(&report)) {
+        let why = story.cannot_say(&report);
+        if self.log || why.is_none() && report.verdict() == Verdict::Inconclusive {
+            eprintln!("{}", story.summary(&report));
+        }
+        match (report.verdict(), why) {
             (Verdict::Violation, _) => panic!("{}", story.violation(&report)),
             (_, Some(why)) if !is_tolerated(&report) => panic!("{why}"),
             (_, why) => {
                 why.iter().for_each(|why| eprintln!("{why}"));
-                if self.log || report.verdict() == Verdict::Inconclusive {
-                    eprintln!("{}", story.summary(&report));
-                }
                 report
             }
         }

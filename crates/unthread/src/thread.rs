@@ -3,7 +3,8 @@
 mod local;
 mod scoped;
 
-pub use local::{AccessError, LocalKey};
+pub use crate::lazy_static::AccessError;
+pub use local::LocalKey;
 pub use scoped::{Scope, ScopedJoinHandle, scope};
 pub use std::thread::Result;
 

@@ -27,8 +27,8 @@ struct TestFlags {
     /// The `cfg` that switches from the standard types to checked ones
     #[arg(long, default_value = "unthread", value_name = "NAME")]
     cfg: String,
-    /// The memory model: sc, tso or pso
-    #[arg(long, value_name = "MODEL")]
+    /// The memory model
+    #[arg(long, value_name = "MODEL", value_parser = ["sc", "tso", "pso"])]
     memory: Option<String>,
     /// Arguments for `cargo test`, and after `--` for the tests
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -59,6 +59,7 @@ fn run(flags: &TestFlags) -> anyhow::Result<bool> {
         .args(for_tests.iter().skip(1))
         .env("RUSTFLAGS", format!("{rustflags} --cfg {}", flags.cfg).trim_start())
         .env("UNTHREAD_LOG", "1")
+        .env("UNTHREAD_COMMAND", command_for_replays(flags))
         .stderr(Stdio::piped())
         .stdout(Stdio::null());
     if let Some(memory) = &flags.memory {
@@ -73,4 +74,12 @@ fn run(flags: &TestFlags) -> anyhow::Result<bool> {
         println!("{}", line.rsplit('\r').next().unwrap_or_default());
     }
     Ok(child.wait()?.success())
+}
+
+/// How one test is run again.
+fn command_for_replays(flags: &TestFlags) -> String {
+    match flags.cfg.as_str() {
+        "unthread" => "cargo unthread test".to_string(),
+        cfg => format!("cargo unthread test --cfg {cfg}"),
+    }
 }

@@ -17,7 +17,7 @@ fn a_counter_is_right() {
 #[cfg(all(test, unthread))]
 #[test]
 fn another_is_not() {
-    panic!("this is what happened");
+    panic!("this is what happened, {} shows it", std::env::var("UNTHREAD_COMMAND").unwrap());
 }
 
 #[cfg(all(test, not(unthread)))]
@@ -64,11 +64,20 @@ fn cargo_unthread_test_prints_a_line_for_each_check() {
 }
 
 #[test]
+fn cargo_unthread_test_knows_the_memory_models() {
+    let crate_folder = scratch("mistake");
+    let run = cargo_unthread(&crate_folder.0, &["test", "--memory", "arm"]);
+    let error = String::from_utf8(run.stderr).unwrap();
+    assert!(error.contains("invalid value 'arm'") && error.contains("sc, tso, pso"), "{error}");
+    assert_eq!(run.status.code(), Some(2), "{error}");
+}
+
+#[test]
 fn cargo_unthread_test_fails_with_a_check_and_says_why() {
     let crate_folder = scratch("fails");
     let run = cargo_unthread(&crate_folder.0, &["test", "--lib"]);
     let out = String::from_utf8(run.stdout).unwrap();
-    assert!(out.contains("this is what happened"), "{out}");
+    assert!(out.contains("this is what happened, cargo unthread test shows it"), "{out}");
     assert!(out.contains("counter: verified with tso memory"), "{out}");
     assert_eq!(run.status.code(), Some(1), "{out}");
 }

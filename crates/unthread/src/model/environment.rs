@@ -46,6 +46,11 @@ pub(super) fn html() -> Option<PathBuf> {
     env::var_os("UNTHREAD_HTML").map(PathBuf::from)
 }
 
+/// How tests are run.
+pub(super) fn command() -> String {
+    env::var("UNTHREAD_COMMAND").unwrap_or_else(|_| "cargo test".to_string())
+}
+
 /// The schedule to follow, if there is one.
 #[track_caller]
 pub(super) fn replay() -> Option<Schedule> {

@@ -173,7 +173,8 @@ pub(super) fn of_replay(subject: &ClosureSubject, memory: MemoryModel, replay: &
 fn replay_line(memory: MemoryModel, schedule: &str) -> String {
     let memory = if memory == MemoryModel::Tso { String::new() } else { format!("UNTHREAD_MEMORY={memory} ") };
     let name = std::thread::current().name().filter(|&name| name != "main").unwrap_or("").to_string();
-    format!("{memory}UNTHREAD_REPLAY={schedule} cargo test {name}").trim_end().to_string()
+    let command = environment::command();
+    format!("{memory}UNTHREAD_REPLAY={schedule} {command} {name}").trim_end().to_string()
 }
 
 fn executions(report: &Report) -> String {

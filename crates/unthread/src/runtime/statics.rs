@@ -81,8 +81,19 @@ fn is_static(address: usize) -> bool {
     ((&raw const __executable_start).addr()..(&raw const _end).addr()).contains(&address)
 }
 
+/// The same, where the linker does not say where the program begins and ends.
+#[cfg(all(unix, any(test, not(target_os = "linux"))))]
+fn is_loaded(address: usize) -> bool {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
+    // SAFETY: there is room for the answer, and any address may be asked about.
+    unsafe { libc::dladdr(std::ptr::without_provenance(address), info.as_mut_ptr()) != 0 }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+use is_loaded as is_static;
+
 /// Where that cannot be told, statics are made with `lazy_static!`.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(unix))]
 fn is_static(_: usize) -> bool {
     false
 }
@@ -153,4 +164,23 @@ fn at_address<T: ?Sized>(pointer: *mut T, address: *mut u8) -> *mut T {
     unsafe { (&raw mut other).cast::<*mut u8>().write(address) };
     assert!(other.addr() == address.addr());
     other
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::{is_loaded, is_static};
+    use std::sync::atomic::AtomicUsize;
+
+    static WRITTEN: AtomicUsize = AtomicUsize::new(1);
+    static ZERO: AtomicUsize = AtomicUsize::new(0);
+
+    #[test]
+    fn statics_are_told_from_everything_else() {
+        let heap = Box::new(AtomicUsize::new(1));
+        let stack = AtomicUsize::new(1);
+        for (what, is_one) in [(&WRITTEN, true), (&ZERO, true), (&*heap, false), (&stack, false)] {
+            let address = std::ptr::from_ref(what).addr();
+            assert_eq!((is_static(address), is_loaded(address)), (is_one, is_one));
+        }
+    }
 }

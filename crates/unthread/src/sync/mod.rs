@@ -13,6 +13,7 @@ mod mutex;
 mod notify;
 mod once;
 mod rwlock;
+mod unwind;
 mod weak;
 
 pub use arc::Arc;

@@ -1,5 +1,6 @@
 //! Thread-local variables.
 
+use crate::lazy_static::AccessError;
 use crate::runtime::with_thread;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -9,10 +10,6 @@ use std::rc::Rc;
 pub struct LocalKey<T: 'static> {
     init: fn() -> T,
 }
-
-/// The thread-local variable has been dropped already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AccessError;
 
 impl<T: 'static> LocalKey<T> {
     #[doc(hidden)]
@@ -101,11 +98,3 @@ impl<T: 'static> fmt::Debug for LocalKey<T> {
         f.debug_struct("LocalKey").finish_non_exhaustive()
     }
 }
-
-impl fmt::Display for AccessError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the thread-local variable has been dropped already")
-    }
-}
-
-impl std::error::Error for AccessError {}

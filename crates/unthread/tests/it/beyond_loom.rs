@@ -337,3 +337,15 @@ fn an_atomic_is_changed_by_a_function() {
         assert_eq!(number.try_update(Relaxed, Relaxed, |_| None), Err(number.load(Relaxed)));
     });
 }
+
+#[test]
+fn what_is_shared_may_be_used_after_a_panic() {
+    fn may_be<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
+    may_be::<(AtomicUsize, Mutex<std::cell::Cell<i32>>, RwLock<std::cell::Cell<i32>>, Once, OnceLock<i32>)>();
+    may_be::<(Arc<Mutex<i32>>, Weak<i32>, mpsc::Sender<i32>, mpsc::Receiver<i32>, thread::JoinHandle<i32>)>();
+    holds(|| {
+        let number = Arc::new(AtomicUsize::new(1));
+        assert!(catch_unwind(|| assert_eq!(number.swap(2, Relaxed), 0)).is_err());
+        assert_eq!(number.load(Relaxed), 2);
+    });
+}
