@@ -63,7 +63,10 @@ fn prepare_to_stop(execution: &Execution, thread: &ThreadContext, last: Panicked
     }
 }
 
-/// From now on a thread whose panic would end the process is left where it is, with nothing of the standard library locked.
+/// What the code under test does that calls `abort`.
+const ABORTS: &str = "the process is aborted";
+
+/// From now on a thread that would end the process, by a panic or by itself, is left where it is, with nothing of the standard library locked.
 #[cfg(unix)]
 fn catch_abort() {
     let handler: extern "C" fn(libc::c_int) = on_abort;
@@ -79,8 +82,13 @@ fn catch_abort() {
 
 #[cfg(unix)]
 extern "C" fn on_abort(signal: libc::c_int) {
-    let handover =
-        with_current(|_, thread| thread.handover.get().filter(|_| thread.runs.get() && thread.stopped.get()));
+    let handover = with_current(|execution, thread| {
+        let handover = thread.handover.get().filter(|_| thread.runs.get())?;
+        if !thread.stopped.get() {
+            prepare_to_stop(execution, thread, Panicked { message: ABORTS.to_string(), site: None });
+        }
+        Some(handover)
+    });
     let Some(Some(handover)) = handover else {
         // SAFETY: as if there had been no handler.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -100,7 +108,7 @@ fn what_led_to(thread: &ThreadContext, last: Panicked) -> Panicked {
                 format!("{}\na destructor panics while the thread unwinds: {}", first.message, second.message);
             Panicked { message, site: first.site }
         }
-        (_, Some(only)) if last.message.contains("cannot unwind") => {
+        (_, Some(only)) if last.message == ABORTS || last.message.contains("cannot unwind") => {
             Panicked { message: format!("{}\n{}", only.message, last.message), ..only }
         }
         _ => last,

@@ -4,6 +4,8 @@
 // could is what the tests are about.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
+#[cfg(unix)]
+mod aborting;
 mod allocation;
 mod beyond_loom;
 mod environment;
