@@ -54,7 +54,7 @@ pub struct Builder {
     /// How often a wait of a thread may time out.
     pub timeouts: usize,
     /// What goes wrong only because a loop with a hint takes turns in vain while others could go on does not count, and nothing is verified then. With
-    /// `--cfg loom` this is so unless said otherwise: loom's scheduler is fair, and tests for it give up after a few turns.
+    /// feature `loom` this is so unless said otherwise: loom's scheduler is fair, and tests for it give up after a few turns.
     pub fair: bool,
     /// Print what was done.
     pub log: bool,
@@ -68,25 +68,28 @@ pub struct Builder {
     pub location: bool,
 }
 
+/// Whether tests are written for loom, which is said by the feature or by `--cfg loom`.
+const AS_LOOM: bool = cfg!(any(loom, feature = "loom"));
+
 /// What [`Builder::check`] gives.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, feature = "loom")))]
 pub type Checked = Report;
 
 /// What [`Builder::check`] gives.
-#[cfg(loom)]
+#[cfg(any(loom, feature = "loom"))]
 pub type Checked = ();
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, feature = "loom")))]
 fn checked(report: Report) -> Checked {
     report
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, feature = "loom"))]
 fn checked(_: Report) -> Checked {}
 
 /// Loom does not notice that a test depends on more than it sees, and tests for it need not fail because of that. Nothing is verified then.
 fn is_tolerated(report: &Report) -> bool {
-    cfg!(loom) && matches!(report.stop, StopReason::Nondeterminism(_))
+    AS_LOOM && matches!(report.stop, StopReason::Nondeterminism(_))
 }
 
 /// Turns in vain of loops that count them, where they make executions too long.
@@ -115,7 +118,7 @@ impl Builder {
             spurious_wakeups: 1,
             spurious_failures: 0,
             timeouts: 1,
-            fair: cfg!(loom),
+            fair: AS_LOOM,
             log: false,
             checkpoint_file: None,
             checkpoint_interval: 20_000,
@@ -148,7 +151,7 @@ impl Builder {
         self
     }
 
-    /// Checks a closure and panics if anything is wrong, with the execution that shows it. Gives the report, or nothing with `--cfg loom`, as tests for
+    /// Checks a closure and panics if anything is wrong, with the execution that shows it. Gives the report, or nothing with feature `loom`, as tests for
     /// loom expect.
     #[track_caller]
     pub fn check<F: Fn() + Sync + Send + 'static>(&self, f: F) -> Checked {
@@ -252,7 +255,9 @@ impl Builder {
         let mut options = Options::new(self.memory);
         options.engine = self.engine;
         options.limits.executions = self.max_permutations.map_or(u64::MAX, |most| most as u64);
-        options.limits.events = self.max_branches.max(EVENTS) as u64;
+        // Loom counts other events.
+        let least = if AS_LOOM { EVENTS } else { 0 };
+        options.limits.events = self.max_branches.max(least) as u64;
         options.limits.preemptions = self.preemption_bound.map(|bound| bound as u32);
         options
     }

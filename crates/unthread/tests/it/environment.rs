@@ -55,3 +55,11 @@ fn what_the_test_says_comes_before_the_environment() {
     let printed = again(name, &[("UNTHREAD_ENGINE", "cumulative")]);
     assert!(printed.contains("engine: mcr"), "{printed}");
 }
+
+#[test]
+fn the_limit_on_events_may_be_small() {
+    let mut builder = Builder::new();
+    builder.max_branches = 5;
+    let report = builder.report(two_stores_and_two_loads);
+    assert_eq!((report.verdict().name(), report.stop.name()), ("inconclusive", "event-limit"));
+}
