@@ -20,6 +20,8 @@ pub struct Features {
     pub synchronisation: bool,
     /// Locks and condition variables.
     pub locks: bool,
+    /// Most of them are one read-write lock.
+    pub readers: bool,
     /// Pointers, allocation, arrays with a computed index.
     pub pointers: bool,
     /// Every thread begins with a block that it shares with others: made and published, or found.
@@ -43,6 +45,7 @@ impl Features {
         statements: 4,
         synchronisation: true,
         locks: true,
+        readers: false,
         pointers: true,
         blocks: false,
         forks: true,
@@ -58,6 +61,7 @@ impl Features {
         statements: 3,
         synchronisation: true,
         locks: false,
+        readers: false,
         pointers: false,
         blocks: false,
         forks: false,
@@ -69,6 +73,10 @@ impl Features {
 
     /// Heap blocks that are shared, used, waited for and freed by several threads: by chance alone threads hardly ever share one.
     pub const BLOCKS: Features = Features { pointers: true, blocks: true, spins: true, ..Features::MEMORY };
+
+    /// Threads that share a lock, wait for one another while they do, and keep it or give it back; others want it alone.
+    pub const READERS: Features =
+        Features { locks: true, readers: true, spins: true, synchronisation: false, ..Features::MEMORY };
 }
 
 /// Sketches with these features.
@@ -202,10 +210,11 @@ fn body(features: Features, depth: u32) -> BoxedStrategy<Vec<Statement>> {
 }
 
 fn lock_statements(features: Features, depth: u32) -> Vec<(u32, BoxedStrategy<Statement>)> {
+    let kept = if features.readers { 20 } else { 1 };
     let mut kinds = vec![
-        (1, lock().prop_map(|(lock, mode)| Statement::Lock(lock, mode)).boxed()),
-        (1, lock().prop_map(|(lock, mode)| Statement::Unlock(lock, mode)).boxed()),
-        (1, (var(), lock()).prop_map(|(dst, (lock, mode))| Statement::TryLock { dst, lock, mode }).boxed()),
+        (kept, lock(features).prop_map(|(lock, mode)| Statement::Lock(lock, mode)).boxed()),
+        (1, lock(features).prop_map(|(lock, mode)| Statement::Unlock(lock, mode)).boxed()),
+        (1, (var(), lock(features)).prop_map(|(dst, (lock, mode))| Statement::TryLock { dst, lock, mode }).boxed()),
         (3, any::<bool>().prop_map(|all| Statement::Notify { all }).boxed()),
     ];
     if depth > 0 {
@@ -213,13 +222,13 @@ fn lock_statements(features: Features, depth: u32) -> Vec<(u32, BoxedStrategy<St
         kinds.extend([
             (
                 8,
-                (lock(), body(features, depth))
+                (lock(features), body(features, depth))
                     .prop_map(|((lock, mode), body)| Statement::Locked { lock, mode, body })
                     .boxed(),
             ),
             (
                 3,
-                (lock(), body(features, depth))
+                (lock(features), body(features, depth))
                     .prop_map(|((lock, mode), body)| Statement::TryLocked { lock, mode, body })
                     .boxed(),
             ),
@@ -334,11 +343,12 @@ fn test() -> impl Strategy<Value = Test> {
     (var(), any::<bool>(), 0..3i64).prop_map(|(var, equal, value)| Test { var, equal, value })
 }
 
-fn lock() -> impl Strategy<Value = (LockName, LockMode)> {
+fn lock(features: Features) -> impl Strategy<Value = (LockName, LockMode)> {
     let mutex = proptest::sample::select(vec![LockName::M, LockName::M, LockName::N]);
     let mode = proptest::sample::select(vec![LockMode::Exclusive, LockMode::Shared]);
+    let (mutexes, others) = if features.readers { (1, 20) } else { (3, 1) };
     prop_oneof![
-        3 => mutex.prop_map(|lock| (lock, LockMode::Exclusive)),
-        1 => mode.prop_map(|mode| (LockName::Rw, mode)),
+        mutexes => mutex.prop_map(|lock| (lock, LockMode::Exclusive)),
+        others => mode.prop_map(|mode| (LockName::Rw, mode)),
     ]
 }

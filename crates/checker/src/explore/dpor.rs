@@ -329,9 +329,9 @@ impl<'a, S: Describe> Search<'a, S> {
 
     fn reverse_races(&mut self) {
         for second in 0..self.order.len() {
-            for first in self.order.races_of(second) {
-                let mut reversal = Reversal::of_events(&self.order, &self.processes, first, second);
-                self.nodes[first].wake(&mut self.forest, &mut reversal);
+            for race in self.order.races_of(second) {
+                let mut reversal = Reversal::of_events(&self.order, &self.processes, race, second);
+                self.nodes[race.first as usize].wake(&mut self.forest, &mut reversal);
             }
         }
     }
@@ -356,10 +356,9 @@ impl<'a, S: Describe> Search<'a, S> {
                 continue;
             }
             let past = self.order.past_of(&self.processes, &pending);
-            for first in self.order.gated_races(&past, &pending) {
-                let first = first as usize;
-                let mut reversal = Reversal::of_pending(&self.order, &self.processes, first, &pending, &past);
-                self.nodes[first].wake(&mut self.forest, &mut reversal);
+            for race in self.order.gated_races(&past, &pending) {
+                let mut reversal = Reversal::of_pending(&self.order, &self.processes, race, &pending, &past);
+                self.nodes[race.first as usize].wake(&mut self.forest, &mut reversal);
             }
         }
     }

@@ -68,6 +68,19 @@ impl Gate {
     }
 }
 
+impl Gate {
+    /// Locks that are wanted alone: one that nobody has any more opens the gate.
+    pub(super) fn locks_wanted_alone(&self) -> impl Iterator<Item = Object> + '_ {
+        let wanted = match self {
+            Gate::Lock(lock, LockMode::Exclusive) => Some(*lock),
+            _ => None,
+        };
+        let polls = if let Gate::Changed(_, polls) = self { &polls[..] } else { &[] };
+        let polled = polls.iter().filter(|poll| matches!(poll.0, Poll::Free(_, LockMode::Exclusive)));
+        wanted.into_iter().chain(polled.map(|poll| poll.1))
+    }
+}
+
 /// Whether a thread has ended, by one of these events.
 fn has_ended(order: &Order, thread: ThreadKey, object: Object, after: &Row) -> bool {
     let ends = |&(at, mode): &(usize, Mode)| mode == Mode::Write && order.events[at].thread == thread;

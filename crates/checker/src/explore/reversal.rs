@@ -1,10 +1,11 @@
 //! The reversal of a race: the steps to take in place of the race's first event.
 //!
-//! For a race between `e` and `e'` in an execution `E`: all events after `e` that do not happen after it, then `e'`.
+//! For a race between `e` and `e'` in an execution `E`: all events after `e` that do not happen after it, then `e'`. If `e'` takes a lock that others share, those are
+//! left out, too, by whom it would still be held.
 
 use super::footprint::{Footprint, Mode};
 use super::gate::{is_free, view};
-use super::happens_before::{Order, Outcome, Taken};
+use super::happens_before::{Order, Outcome, Race, Taken};
 use super::process::{Label, Process, Processes, Queue};
 use super::rows::{self, Row};
 use smallvec::SmallVec;
@@ -32,33 +33,34 @@ struct Last {
 
 impl<'o> Reversal<'o> {
     /// Reverses the race between two events.
-    pub(super) fn of_events(order: &'o Order, processes: &'o Processes, first: usize, second: usize) -> Reversal<'o> {
+    pub(super) fn of_events(order: &'o Order, processes: &'o Processes, race: Race, second: usize) -> Reversal<'o> {
         let event = &order.events[second];
         let (footprint, outcome) = (&event.footprint, event.outcome);
-        Reversal::new(order, processes, first, event.label, footprint, outcome, order.past(second))
+        Reversal::new(order, processes, race, event.label, footprint, outcome, order.past(second))
     }
 
     /// Reverses the race between an event and a step that was not possible in the end.
     pub(super) fn of_pending(
         order: &'o Order,
         processes: &'o Processes,
-        first: usize,
+        race: Race,
         pending: &Taken,
         past: &Row,
     ) -> Reversal<'o> {
-        Reversal::new(order, processes, first, pending.label, &pending.footprint, pending.outcome, past)
+        Reversal::new(order, processes, race, pending.label, &pending.footprint, pending.outcome, past)
     }
 
     fn new(
         order: &'o Order,
         processes: &'o Processes,
-        first: usize,
+        race: Race,
         label: Label,
         footprint: &Footprint,
         outcome: Outcome,
         past: &Row,
     ) -> Reversal<'o> {
-        let all = order.without(first);
+        let first = race.first as usize;
+        let all = order.without(race);
         let mut reversal = Reversal { order, processes, rest: all.clone(), all, changed: SmallVec::new(), last: None };
         reversal.note_changed(first);
         let footprint = reversal.footprint_of_last(first, label, footprint, outcome);

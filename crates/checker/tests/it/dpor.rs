@@ -163,6 +163,35 @@ fn dpor_agrees_with_exhaustive_on_blocks_that_are_shared_and_freed() {
 }
 
 #[test]
+fn dpor_agrees_with_exhaustive_on_locks_that_are_shared() {
+    MemoryModel::ALL.into_iter().for_each(|memory| agrees_with_exhaustive(memory, Features::READERS));
+}
+
+#[test]
+fn who_wants_a_lock_alone_may_come_before_all_who_share_it() {
+    // Readers that need one another to give the lock back: leaving out one of them leaves the other one with the lock.
+    let meet = "rwlock l; shared a, b;
+        thread r { read_lock(l); a = 1; while b == 0 {} read_unlock(l); }
+        thread s { read_lock(l); b = 1; while a == 0 {} read_unlock(l); }
+        thread w { write_lock(l); let seen = a; assert(seen == 1); write_unlock(l); }";
+    // Readers that never give it back.
+    let keep = "rwlock l; shared x;
+        thread r { read_lock(l); }
+        thread s { read_lock(l); }
+        thread w { write_lock(l); x = 1; }";
+    for (text, n_violations) in [(meet, 1), (keep, 2)] {
+        let program = parse(text);
+        for memory in MemoryModel::ALL {
+            let options = Options { all_violations: true, ..Options::new(memory) };
+            let expected = violations(&check(&program, &options, &Unwatched));
+            let found = check(&program, &Options { engine: Engine::Dpor, ..options }, &Unwatched);
+            assert_eq!((found.statistics.redundant, violations(&found)), (0, expected.clone()), "{memory}: {text}");
+            assert_eq!(expected.len(), n_violations, "{memory}: {text}");
+        }
+    }
+}
+
+#[test]
 fn dpor_agrees_with_exhaustive_on_memory_alone() {
     MemoryModel::ALL.into_iter().for_each(|memory| agrees_with_exhaustive(memory, Features::MEMORY));
 }

@@ -31,6 +31,10 @@ fn findings(report: &Report) -> (Vec<String>, Vec<bool>, Vec<unthread_checker::r
 
 /// Compares both engines that learn from executions with an exhaustive search.
 fn agree(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
+    all_agree(&[Engine::Mcr, Engine::Cumulative], sketch, memory)
+}
+
+fn all_agree(engines: &[Engine], sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
     let program = sketch.program();
     let subject = Interpreter::new(&program);
     let options = Options { all_violations: true, ..Options::new(memory) };
@@ -41,7 +45,7 @@ fn agree(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
     }
     let expected = expected.combinations();
     let gives_up = sketch.any(|s| matches!(s, Statement::Assume(_) | Statement::Choose { .. }));
-    for engine in [Engine::Mcr, Engine::Cumulative] {
+    for &engine in engines {
         let options = Options { engine, coverage: Coverage::States, first_sources: 1, ..options.clone() };
         let report = check(&program, &options, &Unwatched);
         if report.stop != StopReason::Exhausted {
@@ -93,6 +97,13 @@ fn engines_that_learn_find_what_exhaustive_finds_and_run_nothing_twice() {
 fn engines_that_learn_agree_on_memory_alone() {
     for_all(sketches(Features::MEMORY), cases(2_000), |sketch| {
         MemoryModel::ALL.into_iter().try_for_each(|memory| agree(sketch, memory))
+    });
+}
+
+#[test]
+fn mcr_agrees_on_locks_that_are_shared() {
+    for_all(sketches(Features::READERS), cases(1_000), |sketch| {
+        MemoryModel::ALL.into_iter().try_for_each(|memory| all_agree(&[Engine::Mcr], sketch, memory))
     });
 }
 

@@ -1,6 +1,6 @@
 //! Which events of an order conflict with a step, and which of those could have come after it.
 
-use super::{NONE, Order, Spare, Taken};
+use super::{Holds, NONE, Order, Race, Spare, Taken};
 use crate::execution::ThreadKey;
 use crate::explore::footprint::{Footprint, Mode, Object};
 use crate::explore::rows::{self, Row};
@@ -74,14 +74,15 @@ impl Order {
         for &first in predecessors {
             let between = |&other: &u32| other != first && rows::has(&self.before[other as usize], first as usize);
             if !rows::has(past, first as usize) && !predecessors.iter().any(between) {
-                self.races.push(first);
+                self.races.push(Race { first, freed: None });
             }
         }
     }
 
-    /// First events of races with a step that is not always possible. The last conflict may be what made it possible, and it then
-    /// takes an earlier one to be removed: whoever held the lock, or the write after the one that ended the wait.
-    pub(in crate::explore) fn gated_races(&mut self, past: &Row, taken: &Taken) -> SmallVec<[u32; 4]> {
+    /// Races with a step that is not always possible. The last conflict may be what made it possible, and it then
+    /// takes an earlier one to be removed: whoever held the lock, or the write after the one that ended the wait. Who wants a lock alone that others share needs
+    /// all of them removed: whoever took it later than the race's first event, and does not give it back without that.
+    pub(in crate::explore) fn gated_races(&mut self, past: &Row, taken: &Taken) -> SmallVec<[Race; 4]> {
         let Spare { row: mut left, mut conflicts } = std::mem::take(&mut self.spare);
         // Who sees its own store sees it whether it has arrived or not.
         let accesses = taken.footprint.accesses.iter().filter(|access| !matches!(access.mode, Mode::Own(_)));
@@ -91,18 +92,71 @@ impl Order {
         }
         conflicts.sort_unstable_by(|a, b| b.cmp(a));
         conflicts.dedup();
-        let mut races: SmallVec<[u32; 4]> = SmallVec::new();
+        let mut races: SmallVec<[Race; 4]> = SmallVec::new();
         for first in conflicts.drain(..).map(|first| first as usize).filter(|&first| !rows::has(past, first)) {
-            if races.iter().any(|&race| rows::has(&self.before[race as usize], first)) {
+            if races.iter().any(|race| rows::has(&self.before[race.first as usize], first)) {
                 continue;
             }
             rows::set_below(&mut left, first, self.len());
             self.add_without(&mut left, first);
             if taken.gate.is_open(self, taken, &left) {
-                races.push(first as u32);
+                races.push(Race { first: first as u32, freed: None });
+            } else {
+                let is_freed = |lock: &Object| self.can_be_freed(*lock, first, &left, past, taken);
+                let freed = taken.gate.locks_wanted_alone().find(is_freed);
+                races.extend(freed.map(|lock| Race { first: first as u32, freed: Some(lock) }));
             }
         }
         self.spare = Spare { row: left, conflicts };
         races
+    }
+
+    /// Whether the step is possible if others who share a lock have not taken it, either.
+    fn can_be_freed(&self, lock: Object, first: usize, left: &Row, past: &Row, taken: &Taken) -> bool {
+        let mut later = self.chain(lock).take_while(|touch| touch.0 > first);
+        if !later.any(|(at, _)| self.events[at].holds.shared > 0) {
+            return false;
+        }
+        let mut fewer = left.clone();
+        self.free(&mut fewer, lock, first);
+        rows::members(past).all(|event| rows::has(&fewer, event)) && taken.gate.is_open(self, taken, &fewer)
+    }
+
+    /// The events after a race's first one that could have happened without it.
+    pub(in crate::explore) fn without(&self, Race { first, freed }: Race) -> Row {
+        let first = first as usize;
+        let mut row = Row::from_elem(0, self.len().div_ceil(64));
+        if let Some(lock) = freed {
+            rows::set_below(&mut row, first, self.len());
+            self.add_without(&mut row, first);
+            self.free(&mut row, lock, first);
+            (0..first).for_each(|event| rows::remove(&mut row, event));
+        } else {
+            self.add_without(&mut row, first);
+        }
+        row
+    }
+
+    /// Leaves out, of events that are an execution, those later than this one by which a lock is taken that is not given back, with all that happens after them.
+    fn free(&self, among: &mut Row, lock: Object, after: usize) {
+        let held = |among: &Row, thread: ThreadKey| -> i32 {
+            let own = self.chain(lock).filter(|&(at, _)| rows::has(among, at) && self.events[at].thread == thread);
+            own.map(|(at, _)| i32::from(self.events[at].holds.alone + self.events[at].holds.shared)).sum()
+        };
+        let next = |among: &Row| {
+            let takes = |&(at, _): &(usize, Mode)| {
+                let Holds { alone, shared } = self.events[at].holds;
+                at > after && rows::has(among, at) && (alone > 0 || shared > 0)
+            };
+            self.chain(lock).filter(takes).map(|(at, _)| at).find(|&at| held(among, self.events[at].thread) > 0)
+        };
+        while let Some(holder) = next(among) {
+            rows::remove(among, holder);
+            for later in holder + 1..self.len() {
+                if rows::has(&self.before[later], holder) {
+                    rows::remove(among, later);
+                }
+            }
+        }
     }
 }

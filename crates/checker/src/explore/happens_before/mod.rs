@@ -131,8 +131,7 @@ pub(super) struct Order {
     sees_own: Row,
     /// For each object, the last event that touched it.
     heads: Vec<u32>,
-    /// First events of races.
-    races: Vec<u32>,
+    races: Vec<Race>,
     /// Reads that saw a store on its way, and that store.
     forwarded: Vec<(u32, u32)>,
     /// Threads' stores on their way, oldest first.
@@ -143,6 +142,15 @@ pub(super) struct Order {
     /// Events that put a store into a buffer.
     issues: Vec<u32>,
     pub(super) initial: Vec<i64>,
+}
+
+/// Two events, or an event and a step, that could have come in the other order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Race {
+    /// The first event.
+    pub(super) first: u32,
+    /// A lock that others, who took it later, must not have taken either.
+    pub(super) freed: Option<Object>,
 }
 
 /// Memory that is used again and again.
@@ -233,10 +241,10 @@ impl Order {
         &self.sees_own
     }
 
-    /// First events of races whose second event is this.
-    pub(super) fn races_of(&self, event: usize) -> impl Iterator<Item = usize> + '_ {
+    /// Races whose second event is this.
+    pub(super) fn races_of(&self, event: usize) -> impl Iterator<Item = Race> + '_ {
         let end = self.events.get(event + 1).map_or(self.races.len(), |next| next.races as usize);
-        self.races[self.events[event].races as usize..end].iter().map(|&first| first as usize)
+        self.races[self.events[event].races as usize..end].iter().copied()
     }
 
     /// The issue of a store, by its arrival.

@@ -6,13 +6,7 @@ use crate::explore::process::{Label, Processes};
 use crate::explore::rows::{self, Row};
 
 impl Order {
-    /// All events but this one and those that it happens before; only later ones.
-    pub(in crate::explore) fn without(&self, event: usize) -> Row {
-        let mut row = Row::from_elem(0, self.len().div_ceil(64));
-        self.add_without(&mut row, event);
-        row
-    }
-
+    /// Adds all events but this one and those that it happens before; only later ones.
     pub(super) fn add_without(&self, row: &mut Row, event: usize) {
         let (word, bit) = (event / 64, event % 64);
         for (later, before) in self.before.iter().enumerate().take(self.len()).skip(event + 1) {
