@@ -354,3 +354,37 @@ fn what_is_shared_may_be_used_after_a_panic() {
         assert_eq!(number.load(Relaxed), 2);
     });
 }
+
+#[test]
+fn a_writer_may_come_before_readers_that_need_one_another() {
+    for polls in [false, true] {
+        let (seen, stop) = outcomes(MemoryModel::Tso, Engine::Dpor, move || {
+            let lock = Arc::new(RwLock::new(()));
+            let here = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+            let readers = [0, 1].map(|me| {
+                let (lock, here) = (lock.clone(), here.clone());
+                thread::spawn(move || {
+                    let _shared = lock.read().unwrap();
+                    here[me].store(1, SeqCst);
+                    while here[1 - me].load(SeqCst) == 0 {
+                        thread::yield_now();
+                    }
+                })
+            });
+            let guard = loop {
+                match polls {
+                    false => break lock.write().unwrap(),
+                    true => match lock.try_write() {
+                        Ok(guard) => break guard,
+                        Err(_) => thread::yield_now(),
+                    },
+                }
+            };
+            let seen = here[0].load(SeqCst) + here[1].load(SeqCst);
+            drop(guard);
+            readers.into_iter().for_each(|reader| reader.join().unwrap());
+            seen
+        });
+        assert_eq!((seen, stop), (BTreeSet::from([0, 2]), StopReason::Exhausted), "polls: {polls}");
+    }
+}
