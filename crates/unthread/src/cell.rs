@@ -117,9 +117,9 @@ impl<T> UnsafeCell<T> {
         UnsafeCell { name: Name::new("UnsafeCell"), data: std::cell::UnsafeCell::new(value) }
     }
 
-    /// A cell that is part of a static. In every execution it begins with the value.
+    /// A cell, made by a constant expression. If it is part of a static, it begins with the value in every execution.
     pub const fn const_new(value: T) -> UnsafeCell<T> {
-        UnsafeCell { name: Name::of_static("UnsafeCell"), data: std::cell::UnsafeCell::new(value) }
+        UnsafeCell { name: Name::constant("UnsafeCell"), data: std::cell::UnsafeCell::new(value) }
     }
 
     /// The value; the cell is no more.

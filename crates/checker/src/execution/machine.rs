@@ -7,7 +7,7 @@ use super::{
     Buffers, Failure, FailureKind, Forwarding, Operation, Poll, Rules, Shared, State, Status, Subject, ThreadId,
     ThreadState, Waits,
 };
-use crate::program::{Loc, LockMode, Ordering};
+use crate::program::{Loc, LockMode, Ordering, RmwOp};
 use crate::schedule::{Action, Step};
 
 /// A subject on a memory model.
@@ -206,7 +206,7 @@ impl<'s, S: Subject> Machine<'s, S> {
             | Operation::Stop => false,
             Operation::Write { ordering, .. } => *ordering == Ordering::SeqCst && self.rules.fence_drains,
             Operation::Fence { ordering } => *ordering == Ordering::SeqCst && self.rules.fence_drains,
-            Operation::Rmw { .. } => self.rules.rmw_drains,
+            Operation::Rmw { op, .. } => self.rules.rmw_drains && *op != RmwOp::Draw,
             // An exchange at a place that does not exist has no old value to compare.
             Operation::Cas { loc, expected, .. } => {
                 let fails = || state.shared.check(*loc).is_err() || self.view(state, thread, *loc) != *expected;

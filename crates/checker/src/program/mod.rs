@@ -309,6 +309,8 @@ pub enum RmwOp {
     Min,
     /// One less, but not below 0: something is taken if it is there. The operand does not matter.
     Take,
+    /// The operand is added, and no store has to arrive before: no machine has that. A name is drawn, which no program does.
+    Draw,
     /// The operator on integers of so many bits.
     Typed {
         op: &'static RmwOp,
@@ -344,7 +346,7 @@ impl RmwOp {
     pub fn apply(self, old: i64, operand: i64) -> i64 {
         match self {
             RmwOp::Swap => operand,
-            RmwOp::Add => old.wrapping_add(operand),
+            RmwOp::Add | RmwOp::Draw => old.wrapping_add(operand),
             RmwOp::Sub => old.wrapping_sub(operand),
             RmwOp::And => old & operand,
             RmwOp::Or => old | operand,

@@ -258,6 +258,7 @@ impl RmwOp {
             RmwOp::Max => "fetch_max",
             RmwOp::Min => "fetch_min",
             RmwOp::Take => "take",
+            RmwOp::Draw => "draw",
             RmwOp::Typed { op, .. } => op.name(),
         }
     }

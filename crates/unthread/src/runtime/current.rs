@@ -133,7 +133,7 @@ pub(crate) fn new_object(kind: &'static str) -> u32 {
 }
 
 /// Keys that no thread has.
-fn named_after(lazy: u32) -> ThreadKey {
+pub(super) fn named_after(lazy: u32) -> ThreadKey {
     ThreadKey(u64::MAX - u64::from(lazy))
 }
 
@@ -252,7 +252,7 @@ pub(super) fn after(operation: &Operation, old: i64) -> i64 {
 /// address: whether it is the one that was there before can change from run to run.
 pub(super) fn may_be_silent(operation: &Operation) -> bool {
     let Operation::Rmw { op, operand, .. } = operation else { return false };
-    !matches!(op, RmwOp::Add | RmwOp::Sub | RmwOp::Take) && operand.unsigned_abs() < SMALL
+    !matches!(op, RmwOp::Add | RmwOp::Sub | RmwOp::Take | RmwOp::Draw) && operand.unsigned_abs() < SMALL
 }
 
 fn remember(execution: &Execution, index: usize, value: i64) {

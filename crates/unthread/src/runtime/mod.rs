@@ -24,5 +24,5 @@ pub(crate) use signal::Signal;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use spin::spin_hint;
 pub(crate) use stack::Here;
-pub(crate) use statics::{Name, static_cell};
+pub(crate) use statics::{Name, draw_name, is_static, static_cell};
 pub(crate) use subject::ClosureSubject;

@@ -1,23 +1,28 @@
-//! Objects that are statics, or parts of one: made by the compiler, before there are any executions, and never moved.
+//! Objects that constant expressions make: statics, or parts of one, made by the compiler before there are any executions and never moved; and others, which whoever uses them
+//! first gives a name.
 //!
 //! Other objects are named after the thread that makes them. A static is named by its address, which is the same in all executions of a check. Its own memory is
 //! never written, as checks on other OS threads may use it too: the machine holds the value of its cell, and the execution a copy of its data, made
 //! when it is first used. So each execution begins with what the source says.
 
-use super::current::{defer_cell, new_object, with_execution};
+use super::current::{defer_cell, named_after, new_object, perform, with_execution};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::panic::Location;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use unthread_checker::execution::Operation;
+use unthread_checker::program::{Loc, Ordering, RmwOp};
 
 /// The machine's number for an object with a cell that is 0 at first.
 #[derive(Debug)]
 pub(crate) struct Name {
-    /// `STATIC`, or the number.
-    number: u32,
+    /// `CONSTANT`, or the number.
+    number: AtomicU32,
     kind: &'static str,
 }
 
-const STATIC: u32 = u32::MAX;
+/// Made by a constant expression. If that is no static, it has not been used.
+const CONSTANT: u32 = u32::MAX;
 
 impl Name {
     /// For an object that the running thread makes.
@@ -25,19 +30,24 @@ impl Name {
     pub(crate) fn new(kind: &'static str) -> Name {
         let number = new_object(kind);
         defer_cell(number, 0);
-        Name { number, kind }
+        Name { number: AtomicU32::new(number), kind }
     }
 
-    /// For a static.
-    pub(crate) const fn of_static(kind: &'static str) -> Name {
-        Name { number: STATIC, kind }
+    /// For a constant expression.
+    pub(crate) const fn constant(kind: &'static str) -> Name {
+        Name { number: AtomicU32::new(CONSTANT), kind }
     }
 
     /// The number.
     #[track_caller]
     pub(crate) fn get(&self) -> u32 {
-        match self.number {
-            STATIC => static_cell(std::ptr::from_ref(self).addr(), self.kind, 0),
+        let address = std::ptr::from_ref(self).addr();
+        match self.number.load(Relaxed) {
+            CONSTANT if is_static(address) => static_cell(address, self.kind, 0),
+            CONSTANT => draw_name(self.kind, |drawn| {
+                let taken = self.number.compare_exchange(CONSTANT, drawn, Relaxed, Relaxed);
+                taken.map(|_| 0)
+            }),
             number => number,
         }
     }
@@ -45,14 +55,14 @@ impl Name {
     /// Where the object's data is: in the object, unless that is a static.
     #[track_caller]
     pub(crate) fn data<T: ?Sized>(&self, own: *mut T) -> *mut T {
-        if self.number == STATIC { copied(own) } else { own }
+        let is_copied = self.number.load(Relaxed) == CONSTANT && is_static(std::ptr::from_ref(self).addr());
+        if is_copied { copied(own) } else { own }
     }
 }
 
 /// The cell of a static, by the static's address. In each execution it is made when it is first used.
 #[track_caller]
 pub(crate) fn static_cell(address: usize, kind: &'static str, value: i64) -> u32 {
-    assert!(is_static(address), "what `const_new` makes must be a static; a check makes everything else with `new`");
     let location = Location::caller();
     let (cell, is_new) = with_execution(|execution| {
         let mut names = execution.names.borrow_mut();
@@ -71,9 +81,33 @@ pub(crate) fn static_cell(address: usize, kind: &'static str, value: i64) -> u32
     cell
 }
 
+/// A name for an object that is no static and was made by a constant expression, when it is first used. Who uses which object first may be different in each execution, so
+/// a number is drawn, in an order that others can see. Somebody else may be quicker: `keep` is given the name, and says what the object's cell shows at first, or which name
+/// the object has already.
+#[track_caller]
+pub(crate) fn draw_name(kind: &'static str, keep: impl FnOnce(u32) -> Result<i64, u32>) -> u32 {
+    static NUMBERS: AtomicU32 = AtomicU32::new(0);
+    let (address, location) = ((&raw const NUMBERS).addr(), Location::caller());
+    with_execution(|execution| execution.names.borrow_mut().mark_unfit("objects are named when they are first used"));
+    let loc = Loc::global(static_cell(address, "names", 0) as usize);
+    let nth = perform(Operation::Rmw { loc, op: RmwOp::Draw, operand: 1, ordering: Ordering::Relaxed });
+    let number = with_execution(|execution| {
+        let mut names = execution.names.borrow_mut();
+        let (site, key) = (names.site(location), named_after(names.lazy(address)));
+        names.object(key, nth as u32, kind, site)
+    });
+    match keep(number) {
+        Ok(first) => {
+            defer_cell(number, first);
+            number
+        }
+        Err(known) => known,
+    }
+}
+
 /// Whether something is part of the program as it was loaded. Anything else has another address in the next execution.
 #[cfg(target_os = "linux")]
-fn is_static(address: usize) -> bool {
+pub(crate) fn is_static(address: usize) -> bool {
     unsafe extern "C" {
         static __executable_start: u8;
         static _end: u8;
@@ -83,19 +117,19 @@ fn is_static(address: usize) -> bool {
 
 /// The same, where the linker does not say where the program begins and ends.
 #[cfg(all(unix, any(test, not(target_os = "linux"))))]
-fn is_loaded(address: usize) -> bool {
+pub(crate) fn is_loaded(address: usize) -> bool {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
     // SAFETY: there is room for the answer, and any address may be asked about.
     unsafe { libc::dladdr(std::ptr::without_provenance(address), info.as_mut_ptr()) != 0 }
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
-use is_loaded as is_static;
+pub(crate) use is_loaded as is_static;
 
 /// Where that cannot be told, statics are made with `lazy_static!`.
 #[cfg(not(unix))]
-fn is_static(_: usize) -> bool {
-    false
+pub(crate) fn is_static(_: usize) -> bool {
+    panic!("`const_new` needs Unix; elsewhere, statics are made with `lazy_static!`, and everything else with `new`");
 }
 
 /// An execution's copy of a static's data.
@@ -114,7 +148,6 @@ impl Drop for Copied {
 #[track_caller]
 fn copied<T: ?Sized>(original: *mut T) -> *mut T {
     let address = original.addr();
-    assert!(is_static(address), "what `const_new` makes must be a static; a check makes everything else with `new`");
     let known = with_execution(|execution| {
         let lazies = execution.lazies.borrow();
         let copied = lazies.iter().filter(|lazy| lazy.0 == address).find_map(|lazy| lazy.1.downcast_ref::<Copied>())?;

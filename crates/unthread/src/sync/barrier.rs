@@ -34,7 +34,7 @@ impl Barrier {
         Barrier { state, everyone_is_here: Condvar::new(), threads }
     }
 
-    /// A barrier that is a static.
+    /// A barrier, made by a constant expression.
     pub const fn const_new(threads: usize) -> Barrier {
         let state = Mutex::const_new(State { waiting: 0, generation: 0 });
         Barrier { state, everyone_is_here: Condvar::const_new(), threads }

@@ -30,9 +30,9 @@ impl Condvar {
         Condvar { name: Name::new("Condvar") }
     }
 
-    /// A condition variable that is a static.
+    /// A condition variable, made by a constant expression.
     pub const fn const_new() -> Condvar {
-        Condvar { name: Name::of_static("Condvar") }
+        Condvar { name: Name::constant("Condvar") }
     }
 
     /// Releases the mutex, waits to be notified, and takes the mutex again.

@@ -10,9 +10,9 @@ macro_rules! lock_methods {
                 $lock { inner: Lock::new(stringify!($lock), value) }
             }
 
-            /// A lock that is a static, made by a constant expression. In every execution it begins with the value.
+            /// A lock, made by a constant expression. If it is a static, it begins with the value in every execution.
             pub const fn const_new(value: T) -> $lock<T> {
-                $lock { inner: Lock::of_static(stringify!($lock), value) }
+                $lock { inner: Lock::constant(stringify!($lock), value) }
             }
 
             /// The value; the lock is no more.

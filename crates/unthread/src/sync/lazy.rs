@@ -25,7 +25,7 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
 
     /// A static: `static V: LazyLock<Vec<u32>> = LazyLock::const_new(Vec::new)`. Every execution makes the value anew.
     pub const fn const_new(make: F) -> LazyLock<T, F> {
-        let name = Name::of_static("LazyLock");
+        let name = Name::constant("LazyLock");
         LazyLock { value: OnceLock::const_new(), name, make: UnsafeCell::new(Some(make)) }
     }
 

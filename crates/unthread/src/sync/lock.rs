@@ -55,8 +55,8 @@ impl<T> Lock<T> {
     }
 
     /// One that is a static.
-    pub(super) const fn of_static(kind: &'static str, value: T) -> Lock<T> {
-        Lock { name: Name::of_static(kind), data: UnsafeCell::new(value) }
+    pub(super) const fn constant(kind: &'static str, value: T) -> Lock<T> {
+        Lock { name: Name::constant(kind), data: UnsafeCell::new(value) }
     }
 
     #[track_caller]

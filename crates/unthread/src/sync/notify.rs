@@ -17,9 +17,9 @@ impl Notify {
         Notify { name: Name::new("Notify") }
     }
 
-    /// A static.
+    /// The same, made by a constant expression.
     pub const fn const_new() -> Notify {
-        Notify { name: Name::of_static("Notify") }
+        Notify { name: Name::constant("Notify") }
     }
 
     /// Lets the waiting thread go on, or the next that waits.

@@ -45,9 +45,9 @@ impl Once {
         Once { done: Name::new("Once"), running: Mutex::new(()) }
     }
 
-    /// A static.
+    /// The same, made by a constant expression.
     pub const fn const_new() -> Once {
-        Once { done: Name::of_static("Once"), running: Mutex::const_new(()) }
+        Once { done: Name::constant("Once"), running: Mutex::const_new(()) }
     }
 
     /// Runs the closure unless one has been run. When it returns, one has been.
@@ -155,7 +155,7 @@ impl<T> OnceLock<T> {
 
     /// A static: `static V: OnceLock<u32> = OnceLock::const_new()`. In every execution there is no value at first.
     pub const fn const_new() -> OnceLock<T> {
-        let (once, name) = (Once::const_new(), Name::of_static("OnceLock"));
+        let (once, name) = (Once::const_new(), Name::constant("OnceLock"));
         OnceLock { once, name, value: UnsafeCell::new(None) }
     }
 

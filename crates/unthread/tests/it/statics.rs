@@ -1,8 +1,10 @@
-//! Statics: every execution begins with what the source says.
+//! What constant expressions make: statics, with which every execution begins as the source says, and anything else.
 
 use crate::{fails, holds};
+use std::collections::BTreeSet;
+use std::sync::{Arc as StdArc, Mutex as StdMutex};
 use unthread::cell::UnsafeCell;
-use unthread::model::{Builder, Verdict};
+use unthread::model::{Builder, Engine, MemoryModel, Verdict};
 use unthread::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use unthread::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicUsize};
 use unthread::sync::{Arc, Barrier, Condvar, LazyLock, Mutex, Notify, Once, OnceLock, RwLock};
@@ -121,13 +123,6 @@ fn a_static_notification_is_forgotten() {
 }
 
 #[test]
-fn what_is_made_for_a_static_must_be_one() {
-    let (kind, message) = fails(|| _ = AtomicUsize::const_new(0).load(Relaxed));
-    assert_eq!(kind, "panic");
-    assert!(message.contains("must be a static"), "{message}");
-}
-
-#[test]
 fn checks_on_several_os_threads_share_a_static_and_not_its_value() {
     static COUNT: Mutex<usize> = Mutex::const_new(0);
     let check = || {
@@ -140,4 +135,70 @@ fn checks_on_several_os_threads_share_a_static_and_not_its_value() {
     };
     let both = [std::thread::spawn(check), std::thread::spawn(check)];
     assert!(both.into_iter().all(|check| check.join().unwrap().verdict() == Verdict::Verified));
+}
+
+/// A type that can be made by a constant expression, and need not be a static.
+struct Pair {
+    cells: [AtomicUsize; 2],
+    sum: Mutex<usize>,
+}
+
+impl Pair {
+    const fn new() -> Pair {
+        Pair { cells: [AtomicUsize::const_new(0), AtomicUsize::const_new(0)], sum: Mutex::const_new(0) }
+    }
+
+    fn named_at_once() -> Pair {
+        Pair { cells: [AtomicUsize::new(0), AtomicUsize::new(0)], sum: Mutex::new(0) }
+    }
+}
+
+/// Everything that two threads can see that store to one cell, load the other, and add to the sum.
+fn seen_in_pair(memory: MemoryModel, engine: Engine, make: fn() -> Pair) -> BTreeSet<[usize; 5]> {
+    let seen: StdArc<StdMutex<BTreeSet<[usize; 5]>>> = StdArc::default();
+    let notes = seen.clone();
+    let report = Builder::new().memory(memory).engine(engine).report(move || {
+        let pair = Arc::new(make());
+        let run = |pair: &Pair, me: usize| {
+            pair.cells[me].store(me + 1, Relaxed);
+            let other = pair.cells[1 - me].load(Relaxed);
+            let mut sum = pair.sum.lock().unwrap();
+            *sum = *sum * 10 + me + 1;
+            (other, *sum)
+        };
+        let other = {
+            let pair = pair.clone();
+            thread::spawn(move || run(&pair, 1))
+        };
+        let (here, there) = (run(&pair, 0), other.join().unwrap());
+        let sum = *pair.sum.lock().unwrap();
+        notes.lock().unwrap().insert([here.0, here.1, there.0, there.1, sum]);
+    });
+    assert_eq!(report.verdict(), Verdict::Verified, "{report:?}");
+    std::mem::take(&mut *seen.lock().unwrap())
+}
+
+#[test]
+fn what_a_constant_expression_makes_need_not_be_a_static() {
+    for memory in MemoryModel::ALL {
+        let expected = seen_in_pair(memory, Engine::Dpor, Pair::named_at_once);
+        assert_eq!(expected.iter().any(|seen| (seen[0], seen[2]) == (0, 0)), memory != MemoryModel::Sc);
+        for engine in [Engine::Dpor, Engine::Mcr, Engine::Cumulative, Engine::Exhaustive] {
+            assert_eq!(seen_in_pair(memory, engine, Pair::new), expected, "{memory}, {engine}");
+        }
+    }
+}
+
+#[test]
+fn what_a_constant_expression_makes_can_be_looked_at_and_taken_apart() {
+    holds(|| {
+        let mut copies = [const { AtomicUsize::const_new(3) }; 2];
+        assert_eq!(format!("{copies:?}"), "[3, 3]");
+        copies[0].store(5, Relaxed);
+        *copies[1].get_mut() += 1;
+        assert_eq!(copies.map(|copy| copy.into_inner()), [5, 4]);
+        let (lock, once) = (Mutex::const_new(vec![1]), OnceLock::const_new());
+        lock.lock().unwrap().push(*once.get_or_init(|| 2));
+        assert_eq!((lock.into_inner().unwrap(), once.into_inner()), (vec![1, 2], Some(2)));
+    });
 }

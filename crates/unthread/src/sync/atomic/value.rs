@@ -1,6 +1,6 @@
 //! What all atomic types share: a cell of the machine that holds the value as a number.
 
-use crate::runtime::{self, create_cell, defer_cell, happens, new_object, perform, static_cell};
+use crate::runtime::{self, create_cell, defer_cell, draw_name, happens, is_static, new_object, perform, static_cell};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
@@ -21,13 +21,13 @@ pub(crate) trait Value: Copy + PartialEq {
 
 /// An atomic value. As large as a word: some code under test insists on that.
 pub(crate) struct Atomic<T> {
-    /// The number of its cell; or `STATIC` and the first value; and `OUTSIDE`, if somebody has exclusive access to the value and the cell is made when it is used next.
+    /// The number of its cell; or `CONSTANT` and the first value, if a constant expression made it; and `OUTSIDE`, if somebody has exclusive access to the value and the cell is made when it is used next.
     cell: Cell<u64>,
     value: PhantomData<T>,
 }
 
 const OUTSIDE: u64 = 1 << 32;
-const STATIC: u64 = 1 << 63;
+const CONSTANT: u64 = 1 << 63;
 
 // SAFETY: all threads of an execution are coroutines on one OS thread, and they give way to one another only inside of operations.
 unsafe impl<T: Send> Sync for Atomic<T> {}
@@ -50,23 +50,38 @@ impl<T: Value> Atomic<T> {
         Atomic { cell: Cell::new(cell.into()), value: PhantomData }
     }
 
-    /// For a static.
-    pub(crate) const fn of_static(value: i64) -> Atomic<T> {
+    /// For a constant expression.
+    pub(crate) const fn constant(value: i64) -> Atomic<T> {
         assert!(value << 1 >> 1 == value, "there is no room for so large a number in a static");
-        Atomic { cell: Cell::new(STATIC | value as u64), value: PhantomData }
+        Atomic { cell: Cell::new(CONSTANT | value as u64), value: PhantomData }
     }
 
-    /// The number of its cell, if it is a static.
-    #[track_caller]
-    fn static_cell(&self) -> Option<u32> {
+    /// The value that a constant expression gave it, if one did; of what is no static, only before it is used.
+    fn first_value(&self) -> Option<i64> {
         let cell = self.cell.get();
-        let value = (cell << 1) as i64 >> 1;
-        (cell & STATIC != 0).then(|| static_cell(std::ptr::from_ref(self).addr(), T::KIND, value))
+        (cell & CONSTANT != 0).then_some((cell << 1) as i64 >> 1)
+    }
+
+    /// The number of its cell, if it is a static, or has not been used yet.
+    #[track_caller]
+    fn cell_of_constant(&self) -> Option<u32> {
+        let (value, address) = (self.first_value()?, std::ptr::from_ref(self).addr());
+        if is_static(address) {
+            return Some(static_cell(address, T::KIND, value));
+        }
+        let keep = |drawn: u32| match self.first_value() {
+            Some(value) => {
+                self.cell.set(drawn.into());
+                Ok(value)
+            }
+            None => Err(self.cell.get() as u32),
+        };
+        Some(draw_name(T::KIND, keep))
     }
 
     #[track_caller]
     fn loc(&self) -> Loc {
-        if let Some(cell) = self.static_cell() {
+        if let Some(cell) = self.cell_of_constant() {
             return Loc::global(cell as usize);
         }
         let cell = self.cell.get();
@@ -137,7 +152,7 @@ impl<T: Value> Atomic<T> {
     /// The value, for whoever has exclusive access. It goes back to a cell when it is used again.
     #[track_caller]
     pub(crate) fn get_mut(&mut self) -> &mut T {
-        let is_outside = self.cell.get() & (OUTSIDE | STATIC) == OUTSIDE;
+        let is_outside = self.cell.get() & (OUTSIDE | CONSTANT) == OUTSIDE;
         let value = (!is_outside).then(|| self.unsync_load());
         if !is_outside {
             self.cell.set(u64::from(new_object(T::KIND)) | OUTSIDE);
@@ -157,11 +172,15 @@ impl<T: Value> Atomic<T> {
 
     /// What is there, for printing: not an operation.
     pub(crate) fn peek(&self) -> T {
-        if self.cell.get() & (OUTSIDE | STATIC) == OUTSIDE {
+        if self.cell.get() & (OUTSIDE | CONSTANT) == OUTSIDE {
             // SAFETY: as in `loc`.
             return unsafe { self.outside().read() };
         }
-        let cell = self.static_cell().unwrap_or(self.cell.get() as u32) as usize;
+        let is_unused = self.first_value().filter(|_| !is_static(std::ptr::from_ref(self).addr()));
+        if let Some(value) = is_unused {
+            return T::from_number(value);
+        }
+        let cell = self.cell_of_constant().unwrap_or(self.cell.get() as u32) as usize;
         let number = runtime::with_execution(|execution| execution.mirror.borrow().get(cell).copied());
         number.map_or(T::from_number(0), T::from_number)
     }
@@ -170,10 +189,10 @@ impl<T: Value> Atomic<T> {
 /// What the atomic types have in common, by delegation to [`Atomic`].
 macro_rules! common_methods {
     ($value:ty, $first:ident => $number:expr) => {
-        /// A static with a value: `static S: AtomicUsize = AtomicUsize::const_new(0)`. In every execution it begins with that value. It must
-        /// be a static; whatever a check makes is made with `new`.
+        /// A static with a value: `static S: AtomicUsize = AtomicUsize::const_new(0)`. In every execution it begins with that value. What is
+        /// no static gets its name when it is first used, which others can see: `new` needs fewer executions.
         pub const fn const_new($first: $value) -> Self {
-            Self { inner: Atomic::of_static($number) }
+            Self { inner: Atomic::constant($number) }
         }
 
         /// A new atomic with a value.
