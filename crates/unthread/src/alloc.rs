@@ -2,7 +2,8 @@
 
 pub use std::alloc::Layout;
 
-use crate::runtime::{in_execution, with_execution};
+use crate::runtime::{forget_block, in_execution, note_allocation, note_block, with_execution};
+use std::alloc::{GlobalAlloc, System};
 use std::panic::Location;
 
 /// Allocates memory. It must be freed with [`dealloc`] before the execution ends.
@@ -14,6 +15,7 @@ pub unsafe fn alloc(layout: Layout) -> *mut u8 {
     // SAFETY: as the caller promises.
     let pointer = unsafe { std::alloc::alloc(layout) };
     watch(pointer.addr(), "an allocation");
+    note_block(pointer.addr(), layout.size());
     pointer
 }
 
@@ -26,6 +28,7 @@ pub unsafe fn alloc_zeroed(layout: Layout) -> *mut u8 {
     // SAFETY: as the caller promises.
     let pointer = unsafe { std::alloc::alloc_zeroed(layout) };
     watch(pointer.addr(), "an allocation");
+    note_block(pointer.addr(), layout.size());
     pointer
 }
 
@@ -36,6 +39,7 @@ pub unsafe fn alloc_zeroed(layout: Layout) -> *mut u8 {
 #[track_caller]
 pub unsafe fn dealloc(pointer: *mut u8, layout: Layout) {
     assert!(unwatch(pointer.addr()), "memory is freed that is not allocated");
+    forget_block(pointer.addr());
     // SAFETY: as the caller promises.
     unsafe { std::alloc::dealloc(pointer, layout) };
 }
@@ -80,6 +84,72 @@ impl<T> Track<T> {
         drop(self.watched);
         self.value
     }
+}
+
+/// A global allocator that remembers which thread of the code under test has which memory.
+///
+/// ```
+/// #[global_allocator]
+/// static ALLOCATOR: unthread::alloc::Allocator = unthread::alloc::Allocator::system();
+/// ```
+///
+/// An object that a constant expression made, and that is neither a static nor in an [`Arc`](crate::sync::Arc) or on a stack, is named by the memory that it is in, if this is the allocator of the
+/// program. Otherwise threads have to agree on a name when they first use it, in an order that counts, and that takes more executions.
+#[derive(Clone, Copy, Debug)]
+pub struct Allocator<A = System> {
+    inner: A,
+}
+
+impl Allocator {
+    /// The system's allocator.
+    pub const fn system() -> Allocator {
+        Allocator { inner: System }
+    }
+}
+
+impl<A> Allocator<A> {
+    /// Another allocator.
+    pub const fn around(inner: A) -> Allocator<A> {
+        Allocator { inner }
+    }
+}
+
+// SAFETY: the memory is the inner allocator's; it is only noted where it is.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        noted(unsafe { self.inner.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        noted(unsafe { self.inner.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        forget_block(pointer.addr());
+        // SAFETY: as the caller promises.
+        let moved = unsafe { self.inner.realloc(pointer, layout, size) };
+        if moved.is_null() {
+            noted(pointer, layout.size())
+        } else {
+            noted(moved, size)
+        };
+        moved
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        forget_block(pointer.addr());
+        // SAFETY: as the caller promises.
+        unsafe { self.inner.dealloc(pointer, layout) };
+    }
+}
+
+fn noted(pointer: *mut u8, size: usize) -> *mut u8 {
+    if !pointer.is_null() {
+        note_allocation(pointer.addr(), size);
+    }
+    pointer
 }
 
 #[track_caller]

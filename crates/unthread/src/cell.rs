@@ -111,15 +111,13 @@ fn touch(object: u32, writes: bool) {
 }
 
 impl<T> UnsafeCell<T> {
-    /// A cell with a value.
-    #[track_caller]
-    pub fn new(value: T) -> UnsafeCell<T> {
-        UnsafeCell { name: Name::new("UnsafeCell"), data: std::cell::UnsafeCell::new(value) }
-    }
-
-    /// A cell, made by a constant expression. If it is part of a static, it begins with the value in every execution.
-    pub const fn const_new(value: T) -> UnsafeCell<T> {
-        UnsafeCell { name: Name::constant("UnsafeCell"), data: std::cell::UnsafeCell::new(value) }
+    constructors! {
+        /// A cell with a value.
+        new(value: T) -> UnsafeCell<T> {
+            UnsafeCell { name: Name::new("UnsafeCell"), data: std::cell::UnsafeCell::new(value) }
+        } const {
+            UnsafeCell { name: Name::constant("UnsafeCell"), data: std::cell::UnsafeCell::new(value) }
+        }
     }
 
     /// The value; the cell is no more.
@@ -246,10 +244,9 @@ pub struct Cell<T> {
 }
 
 impl<T> Cell<T> {
-    /// A cell with a value.
-    #[track_caller]
-    pub fn new(value: T) -> Cell<T> {
-        Cell { cell: UnsafeCell::new(value) }
+    constructors! {
+        /// A cell with a value.
+        new(value: T) -> Cell<T> { Cell { cell: UnsafeCell::new(value) } } const { Cell { cell: UnsafeCell::const_new(value) } }
     }
 
     /// Changes the value.

@@ -149,16 +149,15 @@ impl Wake for Woken {
 }
 
 /// Holds the waker of one task, which others can wake.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct AtomicWaker {
     waker: Mutex<Option<Waker>>,
 }
 
 impl AtomicWaker {
-    /// No task.
-    #[track_caller]
-    pub fn new() -> AtomicWaker {
-        AtomicWaker::default()
+    constructors! {
+        /// No task.
+        new() -> AtomicWaker { AtomicWaker { waker: Mutex::new(None) } } const { AtomicWaker { waker: Mutex::const_new(None) } }
     }
 
     /// Remembers a task's waker instead of the one from before.
@@ -186,5 +185,12 @@ impl AtomicWaker {
     #[track_caller]
     pub fn take_waker(&self) -> Option<Waker> {
         self.waker.lock().ok().and_then(|mut slot| slot.take())
+    }
+}
+
+impl Default for AtomicWaker {
+    #[track_caller]
+    fn default() -> Self {
+        AtomicWaker::new()
     }
 }

@@ -9,5 +9,8 @@ pub mod coming_from_loom {}
 #[doc = include_str!("../guide/coming_from_shuttle.md")]
 pub mod coming_from_shuttle {}
 
+#[doc = include_str!("../guide/const_new.md")]
+pub mod const_new {}
+
 #[doc = include_str!("../guide/limits.md")]
 pub mod limits {}

@@ -3,8 +3,9 @@
 //! Whoever comes first makes the value, and the others wait: a cell says how far it is. What is made meanwhile is named after the
 //! static, whoever makes it.
 
-use crate::runtime::{Signal, naming, static_cell, with_execution, with_thread};
+use crate::runtime::{Signal, kept, naming, static_cell, with_execution, with_thread};
 use std::fmt;
+use std::panic::Location;
 use std::rc::Rc;
 use unthread_checker::execution::Waits;
 use unthread_checker::program::RmwOp;
@@ -47,10 +48,10 @@ impl<T: 'static> Lazy<T> {
 
     #[track_caller]
     fn make(&'static self, address: usize) {
-        let signal = Signal::opaque(static_cell(address, "lazy static", NOTHING));
+        let signal = Signal::opaque(static_cell(address, "lazy static", NOTHING, Location::caller()));
         match signal.exchange(NOTHING, UNDERWAY) {
             NOTHING => {
-                let value: Rc<dyn std::any::Any> = Rc::new(naming(address, self.init));
+                let value: Rc<dyn std::any::Any> = naming(address, || kept((self.init)()));
                 with_execution(|execution| execution.lazies.borrow_mut().push((address, value)));
                 signal.update(RmwOp::Swap, DONE);
             }

@@ -18,10 +18,13 @@
 //! ```
 //!
 //! Start with the [tutorial](guide::tutorial). There are pages for those who [come from loom](guide::coming_from_loom) or
-//! [from shuttle](guide::coming_from_shuttle), and one about [limits](guide::limits).
+//! [from shuttle](guide::coming_from_shuttle), one about [constant constructors](guide::const_new) and one about [limits](guide::limits).
 //!
 //! The memory models are those of hardware: SC, TSO (x86, the default; it contains SC) and PSO (SPARC). What only ARM or a compiler would
 //! punish is not seen.
+
+#[cfg(all(feature = "const-new", not(unix)))]
+compile_error!("feature `const-new` needs Unix: elsewhere it cannot be told whether something is a static");
 
 #[macro_use]
 mod macros;

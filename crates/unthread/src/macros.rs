@@ -1,4 +1,30 @@
-//! The macros `thread_local!` and `lazy_static!`.
+//! The macros `thread_local!` and `lazy_static!`, and how types are made.
+
+/// `new`, which is a constant expression with feature `const-new`, and `const_new`, which always is one.
+macro_rules! constructors {
+    ($(#[$doc:meta])* new($($name:ident: $type:ty),*) -> $this:ty { $made:expr } const { $constant:expr }) => {
+        $(#[$doc])*
+        #[cfg(not(feature = "const-new"))]
+        #[track_caller]
+        pub fn new($($name: $type),*) -> $this {
+            $made
+        }
+
+        $(#[$doc])*
+        #[cfg(feature = "const-new")]
+        #[track_caller]
+        pub const fn new($($name: $type),*) -> $this {
+            $constant
+        }
+
+        /// Like `new`, for constant expressions. A static, or what is in one, is in every execution as it is made here. Anything else gets its name when
+        /// it is first used (see [`crate::guide::const_new`]).
+        #[track_caller]
+        pub const fn const_new($($name: $type),*) -> $this {
+            $constant
+        }
+    };
+}
 
 /// Declares thread-local variables, as [`std::thread_local!`] does. Each thread of each execution has its own.
 #[macro_export]

@@ -8,7 +8,9 @@ pub use local::LocalKey;
 pub use scoped::{Scope, ScopedJoinHandle, scope};
 pub use std::thread::Result;
 
-use crate::runtime::{self, Here, Request, Signal, create_cell, happens, perform, request, with_thread};
+use crate::runtime::{
+    self, Here, Request, Signal, create_cell, forget_block, happens, note_block, perform, request, with_thread,
+};
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
@@ -106,8 +108,12 @@ fn spawn_built<'f, T: 'f>(builder: Builder, f: Box<dyn FnOnce() -> T + 'f>) -> J
     let Builder { name, stack_size } = builder;
     let packet: Packet<T> = Rc::default();
     let result = packet.clone();
+    // What the closure has moved into it may be used where it is.
+    let captured = std::ptr::from_ref(&*f).addr();
+    note_block(captured, size_of_val(&*f));
     let body: Box<dyn FnOnce() + 'f> = Box::new(move || {
         let value = f();
+        forget_block(captured);
         *result.borrow_mut() = Some(value);
     });
     // SAFETY: closures that borrow come from `scope`, which waits for their threads; abandoned threads are unwound, youngest

@@ -87,7 +87,25 @@ pub(crate) fn in_execution() -> bool {
 pub(crate) fn with_current<R>(f: impl FnOnce(&Execution, &ThreadContext) -> R) -> Option<R> {
     let (execution, thread) = CURRENT.get()?;
     // SAFETY: the pointers are set while `Execution::resume` borrows both, and taken back before it returns.
-    Some(unsafe { f(execution.as_ref(), thread.as_ref()) })
+    let (execution, thread) = unsafe { (execution.as_ref(), thread.as_ref()) };
+    let _call = Call::new(&thread.calls);
+    Some(f(execution, thread))
+}
+
+/// A thread is in a call into this module while this lives: what it allocates is not its own.
+struct Call<'t>(&'t Cell<u32>);
+
+impl Call<'_> {
+    fn new(calls: &Cell<u32>) -> Call<'_> {
+        calls.set(calls.get() + 1);
+        Call(calls)
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
 }
 
 /// Does something with the running thread.
@@ -122,13 +140,13 @@ pub(crate) fn new_object(kind: &'static str) -> u32 {
     with_thread(|execution, thread| {
         let mut names = execution.names.borrow_mut();
         let site = names.site(location);
-        if let Some((lazy, nth)) = thread.naming.get() {
-            thread.naming.set(Some((lazy, nth + 1)));
-            return names.object(named_after(lazy), nth, kind, site);
+        if let Some(naming) = thread.naming.get() {
+            thread.naming.set(Some(Naming { n_objects: naming.n_objects + 1, ..naming }));
+            return names.made_by(named_after(naming.lazy), naming.n_objects, kind, site);
         }
         let nth = thread.n_objects.get();
         thread.n_objects.set(nth + 1);
-        names.object(thread.key, nth, kind, site)
+        names.made_by(thread.key, nth, kind, site)
     })
 }
 
@@ -137,11 +155,24 @@ pub(super) fn named_after(lazy: u32) -> ThreadKey {
     ThreadKey(u64::MAX - u64::from(lazy))
 }
 
-/// Names what is made after a lazy static.
-pub(crate) fn naming<T>(address: usize, make: fn() -> T) -> T {
+/// What is made now is named after a static.
+#[derive(Clone, Copy)]
+pub(crate) struct Naming {
+    pub(crate) lazy: u32,
+    n_objects: u32,
+    /// The operations and the depth of the stack when it began.
+    pub(crate) operations: u32,
+    pub(crate) depth: usize,
+}
+
+/// Names what is made after a static.
+pub(crate) fn naming<T>(address: usize, make: impl FnOnce() -> T) -> T {
+    let mark = 0u8;
     let before = with_thread(|execution, thread| {
         let lazy = execution.names.borrow_mut().lazy(address);
-        thread.naming.replace(Some((lazy, 0)))
+        let operations = thread.allocations.operations();
+        let depth = thread.stack.get().top.wrapping_sub((&raw const mark).addr());
+        thread.naming.replace(Some(Naming { lazy, n_objects: 0, operations, depth }))
     });
     let value = make();
     with_thread(|_, thread| thread.naming.set(before));
@@ -179,6 +210,7 @@ pub(crate) fn perform(operation: Operation) -> i64 {
 pub(crate) fn request(mut asked: Request) -> i64 {
     let location = Location::caller();
     crate::cell::touch_pointed();
+    super::windows::store_changes();
     with_thread(|execution, thread| {
         if execution.abandoned.get() {
             return straggle(execution, thread, &asked.operation);
@@ -202,6 +234,7 @@ pub(crate) fn abandon_or<R>(abandoned: R, f: impl FnOnce() -> R) -> R {
 /// Hands over to the machine until it has performed the request.
 pub(crate) fn suspend(execution: &Execution, thread: &ThreadContext, asked: Request) -> i64 {
     let operation = asked.operation.clone();
+    thread.allocations.next();
     *thread.request.borrow_mut() = asked;
     let handover = thread.handover.get().expect("only a thread that has begun asks for something");
     // SAFETY: the handover lives at the bottom of the stack on which this runs.
@@ -233,6 +266,9 @@ fn straggle(execution: &Execution, thread: &ThreadContext, operation: &Operation
     }
     let old = mirror[index];
     mirror[index] = after(operation, old);
+    if stores(operation, old) {
+        execution.windows.show(index, mirror[index]);
+    }
     old
 }
 
@@ -279,7 +315,19 @@ pub(super) fn note(execution: &Execution, thread: &ThreadContext, request: &Requ
         if request.object.is_none() && (may_be_address(left) || may_be_address(result)) {
             execution.names.borrow_mut().mark_unfit("an atomic holds what may be an address");
         }
-        remember(execution, index, left);
+        if stores(operation, result) {
+            remember(execution, index, left);
+            execution.windows.show(index, left);
+        }
+    }
+}
+
+/// Whether the operation, which had that result, left a value.
+fn stores(operation: &Operation, result: i64) -> bool {
+    match *operation {
+        Operation::Write { .. } | Operation::Rmw { .. } | Operation::Count { .. } => true,
+        Operation::Cas { expected, .. } => result == expected,
+        _ => false,
     }
 }
 

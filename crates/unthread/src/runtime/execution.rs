@@ -1,10 +1,12 @@
 //! One execution of the code under test: its threads' stacks, and what is dropped when it ends.
 
-use super::current::Entered;
-use super::fiber::{Fiber, Handover};
+use super::current::{Entered, Naming};
+use super::fiber::{Fiber, Handover, StackRange};
 use super::names::Names;
 use super::panics::Panicked;
-use super::{Request, panics};
+use super::places::{Allocations, Blocks};
+use super::windows::Windows;
+use super::{Request, name, panics};
 use rustc_hash::FxHashMap;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -12,12 +14,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use unthread_checker::execution::{Buffers, Failure, FailureKind, Operation, ThreadKey};
 use unthread_checker::program::Loc;
 
 /// One execution.
 pub(crate) struct Execution {
+    /// Different from those of all other executions that objects can come from, and not 0.
+    pub(crate) number: u32,
     pub(crate) names: Rc<RefCell<Names>>,
     pub(crate) buffers: Buffers,
     pub(crate) settings: Settings,
@@ -29,9 +33,13 @@ pub(crate) struct Execution {
     /// Operations since it was abandoned.
     pub(crate) stragglers: Cell<u32>,
     /// Values of atomics that somebody has exclusive access to, by the number of their cells.
-    pub(crate) outside: RefCell<FxHashMap<u32, Box<u64>>>,
-    /// The last value of each cell, by whichever thread.
+    pub(crate) lent: RefCell<FxHashMap<u32, Box<u64>>>,
+    /// The last value that was stored to each cell, by whichever thread.
     pub(crate) mirror: RefCell<Vec<i64>>,
+    /// Memory that shows values of atomics.
+    pub(crate) windows: Windows,
+    /// The memory of its threads.
+    pub(crate) blocks: Blocks,
     /// Cells of statics that have been made in this execution.
     pub(crate) static_cells: RefCell<Vec<u32>>,
     /// Values of lazy statics and copies of the data of others, by the address of the static.
@@ -119,13 +127,20 @@ pub(crate) struct ThreadContext {
     pub(crate) token: Cell<Option<u32>>,
     /// Statics that it knows to be there.
     pub(crate) known_lazies: RefCell<Vec<usize>>,
-    /// Objects are named after a static, and how many have been.
-    pub(crate) naming: Cell<Option<(u32, u32)>>,
+    /// Objects that it has drawn numbers for.
+    pub(crate) drawn_for: RefCell<Vec<u32>>,
+    /// Objects are named after a static.
+    pub(crate) naming: Cell<Option<Naming>>,
     pub(crate) locals: RefCell<Vec<(usize, Local)>>,
     pub(crate) panicked: RefCell<Option<Panicked>>,
     /// The panic before that one.
     pub(crate) panicked_before: RefCell<Option<Panicked>>,
     pub(crate) spin: RefCell<super::spin::Spin>,
+    /// Its stack, until it has ended.
+    pub(crate) stack: Cell<StackRange>,
+    pub(crate) allocations: Allocations,
+    /// Calls into this module that it is in.
+    pub(crate) calls: Cell<u32>,
     /// Where the stack of the code under test begins: an address above all of it. What lies above that changes whenever the thread is resumed.
     pub(crate) stack_base: Cell<usize>,
     pub(crate) wakeups_left: Cell<u32>,
@@ -147,7 +162,9 @@ impl Execution {
         settings: Settings,
         counting: Arc<Counting>,
     ) -> Rc<Execution> {
+        static EXECUTIONS: AtomicU32 = AtomicU32::new(0);
         Rc::new(Execution {
+            number: EXECUTIONS.fetch_add(1, Relaxed) % (name::EXECUTIONS - 1) + 1,
             names,
             buffers,
             settings,
@@ -155,8 +172,10 @@ impl Execution {
             threads: RefCell::default(),
             abandoned: Cell::new(false),
             stragglers: Cell::new(0),
-            outside: RefCell::default(),
+            lent: RefCell::default(),
             mirror: RefCell::default(),
+            windows: Windows::default(),
+            blocks: Blocks::default(),
             static_cells: RefCell::default(),
             poisoned: RefCell::default(),
             lazies: RefCell::default(),
@@ -188,11 +207,15 @@ impl Execution {
             new_cells: RefCell::default(),
             n_objects: Cell::new(0),
             open_accesses: RefCell::default(),
+            stack: Cell::default(),
+            allocations: Allocations::default(),
+            calls: Cell::new(0),
             stack_base: Cell::new(0),
             n_forks: Cell::new(0),
             child: Cell::new(None),
             token: Cell::new(None),
             known_lazies: RefCell::default(),
+            drawn_for: RefCell::default(),
             naming: Cell::new(None),
             locals: RefCell::default(),
             panicked: RefCell::default(),
@@ -209,6 +232,7 @@ impl Execution {
         // SAFETY: contexts are boxed and live as long as the execution, which unwinds or leaks every fiber before it goes.
         let this: &'static ThreadContext = unsafe { NonNull::from(&*context).as_ref() };
         let fiber = Fiber::new(stack, move |handover| this.run(handover, body));
+        context.stack.set(fiber.stack);
         *context.fiber.borrow_mut() = Some(fiber);
         threads.push(context);
         index
@@ -230,6 +254,7 @@ impl Execution {
             let site = thread.request.borrow().site;
             *thread.request.borrow_mut() = Request { site, ..Request::of(Operation::End) };
             thread.ended.set(true);
+            thread.stack.take();
         }
     }
 
@@ -377,7 +402,10 @@ impl ThreadContext {
         loop {
             let next = self.locals.borrow_mut().iter_mut().rev().find_map(|local| local.1.take());
             match next {
-                Some(local) => drop(local),
+                Some(local) => {
+                    super::forget_block(Rc::as_ptr(&local).addr());
+                    drop(local);
+                }
                 None => return,
             }
         }

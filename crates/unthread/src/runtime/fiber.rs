@@ -2,7 +2,7 @@
 //!
 //! Stacks are kept for the next thread, per OS thread: making one takes the operating system, reusing one takes nothing.
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::RefCell;
 
@@ -12,6 +12,23 @@ pub(crate) type Handover = Yielder<i64, ()>;
 /// A thread that can be run from one operation to the next.
 pub(crate) struct Fiber {
     coroutine: Option<Coroutine<i64, (), (), DefaultStack>>,
+    /// The stack, as long as it runs.
+    pub(crate) stack: StackRange,
+}
+
+/// The addresses of a stack.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct StackRange {
+    /// The lowest one.
+    limit: usize,
+    /// The one above all.
+    pub(crate) top: usize,
+}
+
+impl StackRange {
+    pub(crate) fn contains(self, address: usize) -> bool {
+        (self.limit..self.top).contains(&address)
+    }
 }
 
 std::thread_local! {
@@ -30,7 +47,8 @@ impl Fiber {
         let kept = if least <= STACK_SIZE { STACKS.with_borrow_mut(Vec::pop) } else { None };
         let make = || DefaultStack::new(STACK_SIZE.max(least)).expect("there is memory for a stack");
         let stack = kept.unwrap_or_else(make);
-        Fiber { coroutine: Some(Coroutine::with_stack(stack, move |handover, _| body(handover))) }
+        let range = StackRange { limit: stack.limit().get(), top: stack.base().get() };
+        Fiber { coroutine: Some(Coroutine::with_stack(stack, move |handover, _| body(handover))), stack: range }
     }
 
     /// Runs the thread to its next operation, or to its end. Says whether it has come to its end.

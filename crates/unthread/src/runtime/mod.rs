@@ -5,24 +5,30 @@
 mod current;
 mod execution;
 mod fiber;
+mod name;
 mod names;
 mod panics;
+mod places;
 mod signal;
 mod snapshot;
 mod spin;
 mod stack;
 mod statics;
 mod subject;
+mod windows;
 
 pub(crate) use current::{
     Request, abandon_or, create_cell, defer_cell, happens, in_execution, is_live, is_panicking, naming, new_object,
     perform, request, unwinds, with_current, with_execution, with_thread,
 };
 pub(crate) use execution::{Counting, OpenAccess, Settings, Since};
+pub(crate) use name::{Name, Number, Unnamed};
 pub(crate) use panics::fail;
+pub(crate) use places::{forget_block, kept, note_allocation, note_block};
 pub(crate) use signal::Signal;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use spin::spin_hint;
 pub(crate) use stack::Here;
-pub(crate) use statics::{Name, draw_name, is_static, static_cell};
+pub(crate) use statics::{static_cell, static_number};
 pub(crate) use subject::ClosureSubject;
+pub(crate) use windows::{View, close_if_written, with_windows};

@@ -1,5 +1,6 @@
 //! Names that mean the same in every execution of a check: objects by who made them and as which, places in the source by number.
 
+use super::places::Place;
 use rustc_hash::FxHashMap;
 use std::panic::Location;
 use unthread_checker::execution::ThreadKey;
@@ -7,7 +8,7 @@ use unthread_checker::execution::ThreadKey;
 /// Names given so far.
 #[derive(Default)]
 pub(crate) struct Names {
-    objects: FxHashMap<(u64, u32), u32>,
+    objects: FxHashMap<Origin, u32>,
     descriptions: Vec<Description>,
     sites: Vec<Site>,
     /// Sites in this crate: destructors, which nobody calls by name.
@@ -24,6 +25,15 @@ pub(crate) struct Names {
     pub(crate) destructors_panic: bool,
     /// The place that a long execution came to most often, and how often.
     busiest: Option<(u32, u32)>,
+}
+
+/// What an object is named by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Origin {
+    /// A thread made it, as the one with that number; or it is named after a static.
+    Made { by: ThreadKey, nth: u32 },
+    /// It was found there when it was first used, with that value.
+    Found { place: Place, first: i64 },
 }
 
 /// An object as people see it.
@@ -43,9 +53,14 @@ pub(crate) struct Site {
 
 impl Names {
     /// The number of a thread's `nth` object.
-    pub(crate) fn object(&mut self, ThreadKey(key): ThreadKey, nth: u32, kind: &'static str, made_at: u32) -> u32 {
+    pub(crate) fn made_by(&mut self, by: ThreadKey, nth: u32, kind: &'static str, made_at: u32) -> u32 {
+        self.object(Origin::Made { by, nth }, kind, made_at)
+    }
+
+    /// The number of an object.
+    pub(crate) fn object(&mut self, origin: Origin, kind: &'static str, made_at: u32) -> u32 {
         let next = self.descriptions.len() as u32;
-        let number = *self.objects.entry((key, nth)).or_insert(next);
+        let number = *self.objects.entry(origin).or_insert(next);
         if number == next {
             self.descriptions.push(Description { kind, made_at });
         } else {
@@ -77,10 +92,17 @@ impl Names {
     /// The number of a static object.
     pub(crate) fn static_object(&mut self, address: usize, kind: &'static str, used_at: u32) -> u32 {
         let nth = self.lazy(address);
-        match self.objects.get(&(0, nth)) {
+        let origin = Origin::Made { by: ThreadKey(0), nth };
+        match self.objects.get(&origin) {
             Some(&number) => number,
-            None => self.object(ThreadKey(0), nth, kind, used_at),
+            None => self.object(origin, kind, used_at),
         }
+    }
+
+    /// The number of a static object, if it has one.
+    pub(crate) fn known_static(&self, address: usize) -> Option<u32> {
+        let nth = self.statics.iter().position(|&known| known == address)? as u32;
+        self.objects.get(&Origin::Made { by: ThreadKey(0), nth }).copied()
     }
 
     /// The number of a static among statics.

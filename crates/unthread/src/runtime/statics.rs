@@ -1,72 +1,22 @@
-//! Objects that constant expressions make: statics, or parts of one, made by the compiler before there are any executions and never moved; and others, which whoever uses them
-//! first gives a name.
+//! Statics, or parts of one: made by the compiler before there are any executions, and never moved.
 //!
-//! Other objects are named after the thread that makes them. A static is named by its address, which is the same in all executions of a check. Its own memory is
+//! A static is named by its address, which is the same in all executions of a check. Its own memory is
 //! never written, as checks on other OS threads may use it too: the machine holds the value of its cell, and the execution a copy of its data, made
 //! when it is first used. So each execution begins with what the source says.
 
-use super::current::{defer_cell, named_after, new_object, perform, with_execution};
+use super::current::{defer_cell, naming, with_current, with_execution};
+use super::execution::Execution;
+use super::places::note_block;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::panic::Location;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use unthread_checker::execution::Operation;
-use unthread_checker::program::{Loc, Ordering, RmwOp};
-
-/// The machine's number for an object with a cell that is 0 at first.
-#[derive(Debug)]
-pub(crate) struct Name {
-    /// `CONSTANT`, or the number.
-    number: AtomicU32,
-    kind: &'static str,
-}
-
-/// Made by a constant expression. If that is no static, it has not been used.
-const CONSTANT: u32 = u32::MAX;
-
-impl Name {
-    /// For an object that the running thread makes.
-    #[track_caller]
-    pub(crate) fn new(kind: &'static str) -> Name {
-        let number = new_object(kind);
-        defer_cell(number, 0);
-        Name { number: AtomicU32::new(number), kind }
-    }
-
-    /// For a constant expression.
-    pub(crate) const fn constant(kind: &'static str) -> Name {
-        Name { number: AtomicU32::new(CONSTANT), kind }
-    }
-
-    /// The number.
-    #[track_caller]
-    pub(crate) fn get(&self) -> u32 {
-        let address = std::ptr::from_ref(self).addr();
-        match self.number.load(Relaxed) {
-            CONSTANT if is_static(address) => static_cell(address, self.kind, 0),
-            CONSTANT => draw_name(self.kind, |drawn| {
-                let taken = self.number.compare_exchange(CONSTANT, drawn, Relaxed, Relaxed);
-                taken.map(|_| 0)
-            }),
-            number => number,
-        }
-    }
-
-    /// Where the object's data is: in the object, unless that is a static.
-    #[track_caller]
-    pub(crate) fn data<T: ?Sized>(&self, own: *mut T) -> *mut T {
-        let is_copied = self.number.load(Relaxed) == CONSTANT && is_static(std::ptr::from_ref(self).addr());
-        if is_copied { copied(own) } else { own }
-    }
-}
 
 /// The cell of a static, by the static's address. In each execution it is made when it is first used.
 #[track_caller]
-pub(crate) fn static_cell(address: usize, kind: &'static str, value: i64) -> u32 {
-    let location = Location::caller();
+pub(crate) fn static_cell(address: usize, kind: &'static str, value: i64, at: &'static Location<'static>) -> u32 {
     let (cell, is_new) = with_execution(|execution| {
         let mut names = execution.names.borrow_mut();
-        let site = names.site(location);
+        let site = names.site(at);
         let cell = names.static_object(address, kind, site);
         let mut cells = execution.static_cells.borrow_mut();
         let is_new = !cells.contains(&cell);
@@ -81,28 +31,13 @@ pub(crate) fn static_cell(address: usize, kind: &'static str, value: i64) -> u32
     cell
 }
 
-/// A name for an object that is no static and was made by a constant expression, when it is first used. Who uses which object first may be different in each execution, so
-/// a number is drawn, in an order that others can see. Somebody else may be quicker: `keep` is given the name, and says what the object's cell shows at first, or which name
-/// the object has already.
-#[track_caller]
-pub(crate) fn draw_name(kind: &'static str, keep: impl FnOnce(u32) -> Result<i64, u32>) -> u32 {
-    static NUMBERS: AtomicU32 = AtomicU32::new(0);
-    let (address, location) = ((&raw const NUMBERS).addr(), Location::caller());
-    with_execution(|execution| execution.names.borrow_mut().mark_unfit("objects are named when they are first used"));
-    let loc = Loc::global(static_cell(address, "names", 0) as usize);
-    let nth = perform(Operation::Rmw { loc, op: RmwOp::Draw, operand: 1, ordering: Ordering::Relaxed });
-    let number = with_execution(|execution| {
-        let mut names = execution.names.borrow_mut();
-        let (site, key) = (names.site(location), named_after(names.lazy(address)));
-        names.object(key, nth as u32, kind, site)
-    });
-    match keep(number) {
-        Ok(first) => {
-            defer_cell(number, first);
-            number
-        }
-        Err(known) => known,
-    }
+/// The number of a static's cell, if it has been used in this execution.
+pub(crate) fn static_number(address: usize) -> Option<u32> {
+    let number = |execution: &Execution| {
+        let number = execution.names.borrow().known_static(address)?;
+        execution.static_cells.borrow().contains(&number).then_some(number)
+    };
+    with_current(|execution, _| number(execution))?
 }
 
 /// Whether something is part of the program as it was loaded. Anything else has another address in the next execution.
@@ -146,7 +81,7 @@ impl Drop for Copied {
 
 /// The execution's copy of a static's data. It goes when the execution ends.
 #[track_caller]
-fn copied<T: ?Sized>(original: *mut T) -> *mut T {
+pub(super) fn copied<T: ?Sized>(original: *mut T) -> *mut T {
     let address = original.addr();
     let known = with_execution(|execution| {
         let lazies = execution.lazies.borrow();
@@ -175,6 +110,7 @@ fn copy<T: ?Sized>(original: *mut T) -> *mut T {
         data.copy_from_nonoverlapping(original.cast::<u8>(), layout.size());
         data
     };
+    naming(original.addr(), || note_block(data.addr(), layout.size()));
     let copy = at_address(original, data);
     let drop: Box<dyn FnOnce() + '_> = Box::new(move || {
         // SAFETY: the execution has ended, so nobody uses the copy any more.

@@ -6,7 +6,9 @@
 mod traits;
 
 use super::Weak;
-use crate::runtime::{abandon_or, create_cell, in_execution, is_live, perform, with_execution};
+use crate::runtime::{
+    abandon_or, create_cell, forget_block, in_execution, is_live, note_block, perform, with_execution,
+};
 use std::any::Any;
 use std::mem::{ManuallyDrop, needs_drop};
 use std::ops::Deref;
@@ -168,6 +170,7 @@ impl<T: ?Sized> Arc<T> {
             execution.must_go.borrow_mut().insert(address, ("an Arc", site));
             execution.counts.borrow_mut().insert(address, count.0);
         });
+        note_block(std::sync::Arc::as_ptr(&value).addr(), size_of_val(&*value));
         Arc { value: ManuallyDrop::new(value), count, reference }
     }
 
@@ -318,6 +321,7 @@ fn forget_if_last<T: ?Sized>(value: &std::sync::Arc<T>) {
             execution.must_go.borrow_mut().remove(&address);
             execution.counts.borrow_mut().remove(&address);
         });
+        forget_block(address);
     }
 }
 

@@ -15,6 +15,10 @@ struct State {
     generation: usize,
 }
 
+impl State {
+    const NEW: State = State { waiting: 0, generation: 0 };
+}
+
 /// Who came last.
 #[derive(Debug)]
 pub struct BarrierWaitResult(bool);
@@ -27,17 +31,13 @@ impl BarrierWaitResult {
 }
 
 impl Barrier {
-    /// A barrier for so many threads.
-    #[track_caller]
-    pub fn new(threads: usize) -> Barrier {
-        let state = Mutex::new(State { waiting: 0, generation: 0 });
-        Barrier { state, everyone_is_here: Condvar::new(), threads }
-    }
-
-    /// A barrier, made by a constant expression.
-    pub const fn const_new(threads: usize) -> Barrier {
-        let state = Mutex::const_new(State { waiting: 0, generation: 0 });
-        Barrier { state, everyone_is_here: Condvar::const_new(), threads }
+    constructors! {
+        /// A barrier for so many threads.
+        new(threads: usize) -> Barrier {
+            Barrier { state: Mutex::new(State::NEW), everyone_is_here: Condvar::new(), threads }
+        } const {
+            Barrier { state: Mutex::const_new(State::NEW), everyone_is_here: Condvar::const_new(), threads }
+        }
     }
 
     /// Waits until all threads are here.

@@ -24,15 +24,9 @@ impl WaitTimeoutResult {
 }
 
 impl Condvar {
-    /// A condition variable that nobody waits for.
-    #[track_caller]
-    pub fn new() -> Condvar {
-        Condvar { name: Name::new("Condvar") }
-    }
-
-    /// A condition variable, made by a constant expression.
-    pub const fn const_new() -> Condvar {
-        Condvar { name: Name::constant("Condvar") }
+    constructors! {
+        /// A condition variable that nobody waits for.
+        new() -> Condvar { Condvar { name: Name::new("Condvar") } } const { Condvar { name: Name::constant("Condvar") } }
     }
 
     /// Releases the mutex, waits to be notified, and takes the mutex again.

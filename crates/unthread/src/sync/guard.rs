@@ -4,15 +4,13 @@
 macro_rules! lock_methods {
     ($lock:ident) => {
         impl<T> $lock<T> {
-            /// A lock around a value.
-            #[track_caller]
-            pub fn new(value: T) -> $lock<T> {
-                $lock { inner: Lock::new(stringify!($lock), value) }
-            }
-
-            /// A lock, made by a constant expression. If it is a static, it begins with the value in every execution.
-            pub const fn const_new(value: T) -> $lock<T> {
-                $lock { inner: Lock::constant(stringify!($lock), value) }
+            constructors! {
+                /// A lock around a value.
+                new(value: T) -> $lock<T> {
+                    $lock { inner: Lock::new(stringify!($lock), value) }
+                } const {
+                    $lock { inner: Lock::constant(stringify!($lock), value) }
+                }
             }
 
             /// The value; the lock is no more.

@@ -17,16 +17,13 @@ pub struct LazyLock<T, F = fn() -> T> {
 unsafe impl<T: Send + Sync, F: Send> Sync for LazyLock<T, F> {}
 
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
-    /// The closure makes the value.
-    #[track_caller]
-    pub fn new(make: F) -> LazyLock<T, F> {
-        LazyLock { value: OnceLock::new(), name: Name::new("LazyLock"), make: UnsafeCell::new(Some(make)) }
-    }
-
-    /// A static: `static V: LazyLock<Vec<u32>> = LazyLock::const_new(Vec::new)`. Every execution makes the value anew.
-    pub const fn const_new(make: F) -> LazyLock<T, F> {
-        let name = Name::constant("LazyLock");
-        LazyLock { value: OnceLock::const_new(), name, make: UnsafeCell::new(Some(make)) }
+    constructors! {
+        /// The closure makes the value; that of a static in every execution.
+        new(make: F) -> LazyLock<T, F> {
+            LazyLock { value: OnceLock::new(), name: Name::new("LazyLock"), make: UnsafeCell::new(Some(make)) }
+        } const {
+            LazyLock { value: OnceLock::const_new(), name: Name::constant("LazyLock"), make: UnsafeCell::new(Some(make)) }
+        }
     }
 
     /// The value.

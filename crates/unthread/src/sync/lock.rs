@@ -49,12 +49,14 @@ impl Holding {
 const CONTENTS: usize = 1 << 40;
 
 impl<T> Lock<T> {
+    #[cfg(not(feature = "const-new"))]
     #[track_caller]
     pub(super) fn new(kind: &'static str, value: T) -> Lock<T> {
         Lock { name: Name::new(kind), data: UnsafeCell::new(value) }
     }
 
-    /// One that is a static.
+    /// One that a constant expression makes.
+    #[track_caller]
     pub(super) const fn constant(kind: &'static str, value: T) -> Lock<T> {
         Lock { name: Name::constant(kind), data: UnsafeCell::new(value) }
     }

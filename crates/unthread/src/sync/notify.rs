@@ -11,15 +11,9 @@ pub struct Notify {
 }
 
 impl Notify {
-    /// Nobody has been notified.
-    #[track_caller]
-    pub fn new() -> Notify {
-        Notify { name: Name::new("Notify") }
-    }
-
-    /// The same, made by a constant expression.
-    pub const fn const_new() -> Notify {
-        Notify { name: Name::constant("Notify") }
+    constructors! {
+        /// Nobody has been notified.
+        new() -> Notify { Notify { name: Name::new("Notify") } } const { Notify { name: Name::constant("Notify") } }
     }
 
     /// Lets the waiting thread go on, or the next that waits.

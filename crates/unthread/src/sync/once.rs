@@ -39,15 +39,13 @@ unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 unsafe impl<T: Send> Send for OnceLock<T> {}
 
 impl Once {
-    /// Nothing has been run.
-    #[track_caller]
-    pub fn new() -> Once {
-        Once { done: Name::new("Once"), running: Mutex::new(()) }
-    }
-
-    /// The same, made by a constant expression.
-    pub const fn const_new() -> Once {
-        Once { done: Name::constant("Once"), running: Mutex::const_new(()) }
+    constructors! {
+        /// Nothing has been run.
+        new() -> Once {
+            Once { done: Name::new("Once"), running: Mutex::new(()) }
+        } const {
+            Once { done: Name::constant("Once"), running: Mutex::const_new(()) }
+        }
     }
 
     /// Runs the closure unless one has been run. When it returns, one has been.
@@ -147,16 +145,13 @@ impl Drop for Running<'_> {
 }
 
 impl<T> OnceLock<T> {
-    /// There is no value yet.
-    #[track_caller]
-    pub fn new() -> OnceLock<T> {
-        OnceLock { once: Once::new(), name: Name::new("OnceLock"), value: UnsafeCell::new(None) }
-    }
-
-    /// A static: `static V: OnceLock<u32> = OnceLock::const_new()`. In every execution there is no value at first.
-    pub const fn const_new() -> OnceLock<T> {
-        let (once, name) = (Once::const_new(), Name::constant("OnceLock"));
-        OnceLock { once, name, value: UnsafeCell::new(None) }
+    constructors! {
+        /// There is no value yet.
+        new() -> OnceLock<T> {
+            OnceLock { once: Once::new(), name: Name::new("OnceLock"), value: UnsafeCell::new(None) }
+        } const {
+            OnceLock { once: Once::const_new(), name: Name::constant("OnceLock"), value: UnsafeCell::new(None) }
+        }
     }
 
     #[track_caller]

@@ -1,7 +1,7 @@
 //! Thread-local variables.
 
 use crate::lazy_static::AccessError;
-use crate::runtime::with_thread;
+use crate::runtime::{kept, with_thread};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
@@ -37,7 +37,7 @@ impl<T: 'static> LocalKey<T> {
         let value = match known {
             Some(value) => value.ok_or(AccessError)?,
             None => {
-                let value: Rc<dyn std::any::Any> = Rc::new((self.init)());
+                let value: Rc<dyn std::any::Any> = kept((self.init)());
                 with_thread(|_, thread| thread.locals.borrow_mut().push((address, Some(value.clone()))));
                 value
             }

@@ -5,6 +5,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use unthread::alloc::Allocator;
 use unthread::model::{Builder, Engine, MemoryModel};
 use unthread::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use unthread::sync::{Arc, Mutex};
@@ -17,7 +18,7 @@ std::thread_local! {
 }
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Allocator<Counting> = Allocator::around(Counting);
 
 // SAFETY: everything is left to the system's allocator. Counting allocates nothing: the counter has no destructor and a constant first value.
 unsafe impl GlobalAlloc for Counting {

@@ -1,6 +1,7 @@
 //! Generated programs, once interpreted and once as Rust code on coroutines: the same histories and the same deadlocks, under every
 //! memory model and with every engine that closures have.
 
+use std::cell::UnsafeCell;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -32,6 +33,12 @@ fn generated_programs_do_the_same_as_closures_with_cumulative() {
     compare_generated(Engine::Cumulative);
 }
 
+/// Memory that is used by way of `from_ptr` is an atomic like any other, and holds what was stored to it.
+#[test]
+fn generated_programs_do_the_same_in_memory() {
+    compare_all(Engine::Dpor, Cells::in_memory);
+}
+
 /// A read-modify-write that changes nothing counts as a read in a closure, and not in a program. Everything else is the same to `dpor`, and threads that are
 /// forked instead of being there from the start, and joined, have no more orders.
 #[test]
@@ -49,7 +56,7 @@ fn dpor_needs_as_many_executions_for_a_closure_as_for_its_interpreted_twin() {
             let (notes, shared): (Arc<Mutex<BTreeSet<Histories>>>, _) = (Arc::default(), Arc::new(sketch.clone()));
             let mut builder = Builder::new();
             builder.max_permutations = Some(5000);
-            let run = builder.memory(memory).engine(Engine::Dpor).report(move || run(&shared, &notes));
+            let run = builder.memory(memory).engine(Engine::Dpor).report(move || run(&shared, &notes, Cells::atomics));
             if [&interpreted.stop, &run.stop] != [&StopReason::Exhausted; 2] {
                 return Ok(());
             }
@@ -65,6 +72,10 @@ fn dpor_needs_as_many_executions_for_a_closure_as_for_its_interpreted_twin() {
 }
 
 fn compare_generated(engine: Engine) {
+    compare_all(engine, Cells::atomics);
+}
+
+fn compare_all(engine: Engine, make: fn(&Sketch) -> Cells) {
     let features = Features { locks: true, control: true, ..Features::MEMORY };
     let (cases, compared) = (cases(1000), AtomicU32::new(0));
     for_all(sketches(features), cases, |sketch| {
@@ -72,7 +83,7 @@ fn compare_generated(engine: Engine) {
             return Ok(());
         }
         compared.fetch_add(1, Relaxed);
-        MemoryModel::ALL.into_iter().try_for_each(|memory| compare(sketch, memory, engine))
+        MemoryModel::ALL.into_iter().try_for_each(|memory| compare(sketch, memory, engine, make))
     });
     let compared = compared.into_inner();
     assert!(compared >= cases / 4, "only {compared} of {cases} programs were compared");
@@ -94,7 +105,7 @@ fn is_left_out(statement: &Statement) -> bool {
     }
 }
 
-fn compare(sketch: &Sketch, memory: MemoryModel, engine: Engine) -> Result<(), String> {
+fn compare(sketch: &Sketch, memory: MemoryModel, engine: Engine, make: fn(&Sketch) -> Cells) -> Result<(), String> {
     let program = sketch.program();
     let options = Options { all_violations: true, ..Options::new(memory) };
     let interpreter = Interpreter::new(&program);
@@ -113,7 +124,7 @@ fn compare(sketch: &Sketch, memory: MemoryModel, engine: Engine) -> Result<(), S
     let (notes, shared) = (seen.clone(), Arc::new(sketch.clone()));
     let mut builder = Builder::new();
     builder.max_permutations = Some(20_000);
-    let report = builder.memory(memory).engine(engine).report(move || run(&shared, &notes));
+    let report = builder.memory(memory).engine(engine).report(move || run(&shared, &notes, make));
     if report.engine != engine {
         return Err(format!("{memory}: {} is not up to it", engine.name()));
     }
@@ -136,11 +147,9 @@ fn compare(sketch: &Sketch, memory: MemoryModel, engine: Engine) -> Result<(), S
 }
 
 /// One execution of a sketch as Rust code.
-fn run(sketch: &Arc<Sketch>, seen: &Mutex<BTreeSet<Histories>>) {
-    let world = Arc::new(World {
-        cells: sketch.cells.iter().map(|cell| AtomicI64::new(cell.initial)).collect(),
-        locks: std::array::from_fn(|_| RwLock::new(())),
-    });
+fn run(sketch: &Arc<Sketch>, seen: &Mutex<BTreeSet<Histories>>, make: fn(&Sketch) -> Cells) {
+    #[expect(clippy::arc_with_non_send_sync, reason = "threads are coroutines of one thread")]
+    let world = Arc::new(World { cells: make(sketch), locks: std::array::from_fn(|_| RwLock::new(())) });
     let threads: Vec<_> = (0..sketch.threads.len())
         .map(|index| {
             let (sketch, world) = (sketch.clone(), world.clone());
@@ -157,8 +166,31 @@ fn run(sketch: &Arc<Sketch>, seen: &Mutex<BTreeSet<Histories>>) {
     seen.lock().unwrap().insert(histories);
 }
 
+/// Cells: atomics, or memory that is used as such.
+enum Cells {
+    Atomics(Vec<AtomicI64>),
+    InMemory(Vec<UnsafeCell<i64>>),
+}
+
+impl Cells {
+    fn atomics(sketch: &Sketch) -> Cells {
+        Cells::Atomics(sketch.cells.iter().map(|cell| AtomicI64::new(cell.initial)).collect())
+    }
+
+    fn in_memory(sketch: &Sketch) -> Cells {
+        Cells::InMemory(sketch.cells.iter().map(|cell| UnsafeCell::new(cell.initial)).collect())
+    }
+
+    fn get(&self, index: usize) -> &AtomicI64 {
+        match self {
+            Cells::Atomics(cells) => &cells[index % cells.len()],
+            Cells::InMemory(cells) => unsafe { AtomicI64::from_ptr(cells[index % cells.len()].get()) },
+        }
+    }
+}
+
 struct World {
-    cells: Vec<AtomicI64>,
+    cells: Cells,
     locks: [RwLock<()>; 3],
 }
 
@@ -176,7 +208,7 @@ impl Thread<'_> {
     fn statement(&mut self, statement: &Statement) {
         let world = self.world;
         let cell = |place: &PlaceSketch| match place {
-            PlaceSketch::Cell(index) => &world.cells[index % world.cells.len()],
+            PlaceSketch::Cell(index) => world.cells.get(*index),
             _ => unreachable!("left out"),
         };
         match statement {

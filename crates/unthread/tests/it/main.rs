@@ -8,6 +8,7 @@
 mod aborting;
 mod allocation;
 mod beyond_loom;
+mod const_new;
 mod environment;
 mod first;
 mod generated;
@@ -15,6 +16,7 @@ mod generated_polling;
 mod learning;
 mod loom_is_wrong;
 mod polling;
+mod raw;
 mod scripts;
 mod shapes;
 mod spinning;

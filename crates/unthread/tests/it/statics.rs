@@ -202,3 +202,19 @@ fn what_a_constant_expression_makes_can_be_looked_at_and_taken_apart() {
         assert_eq!((lock.into_inner().unwrap(), once.into_inner()), (vec![1, 2], Some(2)));
     });
 }
+
+#[test]
+fn zeroed_memory_is_an_atomic_like_any_other() {
+    let executions = holds(|| {
+        let cells: Arc<[AtomicUsize; 2]> = Arc::new(unsafe { std::mem::zeroed() });
+        let (pointer, flag): (AtomicPtr<u8>, AtomicBool) = unsafe { std::mem::zeroed() };
+        assert!(pointer.load(Relaxed).is_null() && !flag.swap(true, Relaxed) && flag.into_inner());
+        let other = {
+            let cells = cells.clone();
+            thread::spawn(move || cells[1].fetch_add(1, Relaxed))
+        };
+        let here = cells[1].fetch_add(1, Relaxed);
+        assert_eq!((here + other.join().unwrap(), cells[0].load(Relaxed), cells[1].load(Relaxed)), (1, 0, 2));
+    });
+    assert_eq!(executions, 2);
+}

@@ -1,5 +1,6 @@
 //! The atomic `bool`.
 
+use super::first::First;
 use super::value::{Atomic, Value, common_methods};
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -19,7 +20,7 @@ impl Value for bool {
 }
 
 /// An atomic `bool`, as in [`std::sync::atomic`].
-#[derive(Default)]
+#[repr(transparent)]
 pub struct AtomicBool {
     inner: Atomic<bool>,
 }
@@ -58,10 +59,10 @@ impl AtomicBool {
     }
 }
 
-impl Default for Atomic<bool> {
+impl Default for AtomicBool {
     #[track_caller]
     fn default() -> Self {
-        Atomic::new(false)
+        Self::new(false)
     }
 }
 

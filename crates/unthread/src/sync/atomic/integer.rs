@@ -1,5 +1,6 @@
 //! Atomic integers.
 
+use super::first::First;
 use super::value::{Atomic, Value, common_methods};
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -21,6 +22,7 @@ macro_rules! integers {
         }
 
         #[doc = concat!("An atomic `", stringify!($int), "`, as in [`std::sync::atomic`].")]
+        #[repr(transparent)]
         pub struct $atomic {
             inner: Atomic<$int>,
         }

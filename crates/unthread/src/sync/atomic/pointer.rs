@@ -1,5 +1,6 @@
 //! The atomic pointer.
 
+use super::first::First;
 use super::value::{Atomic, Value, common_methods};
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -19,6 +20,7 @@ impl<T> Value for *mut T {
 }
 
 /// An atomic pointer, as in [`std::sync::atomic`].
+#[repr(transparent)]
 pub struct AtomicPtr<T> {
     inner: Atomic<*mut T>,
 }
@@ -30,7 +32,7 @@ unsafe impl<T> Sync for AtomicPtr<T> {}
 
 impl<T> AtomicPtr<T> {
     common_methods!(*mut T, pointer => {
-        assert!(pointer.is_null(), "a static pointer is null at first");
+        assert!(cfg!(feature = "const-new") || pointer.is_null(), "a pointer is null at first without feature `const-new`");
         0
     });
 
@@ -94,5 +96,11 @@ impl<T> From<*mut T> for AtomicPtr<T> {
 impl<T> fmt::Debug for AtomicPtr<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.peek().fmt(f)
+    }
+}
+
+impl<T> fmt::Pointer for AtomicPtr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&self.inner.peek(), f)
     }
 }

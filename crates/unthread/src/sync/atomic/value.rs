@@ -1,8 +1,10 @@
 //! What all atomic types share: a cell of the machine that holds the value as a number.
 
-use crate::runtime::{self, create_cell, defer_cell, draw_name, happens, is_static, new_object, perform, static_cell};
-use std::cell::Cell;
-use std::marker::PhantomData;
+use super::first::First;
+use crate::runtime::{
+    Number, Unnamed, close_if_written, defer_cell, happens, new_object, perform, static_number, with_current,
+    with_execution,
+};
 use std::sync::atomic::Ordering;
 use unthread_checker::execution::Operation;
 use unthread_checker::program::{self, Access, Loc, RmwOp};
@@ -19,15 +21,12 @@ pub(crate) trait Value: Copy + PartialEq {
     fn from_number(number: i64) -> Self;
 }
 
-/// An atomic value. As large as a word: some code under test insists on that.
+/// An atomic value, which the machine holds.
+#[repr(C)]
 pub(crate) struct Atomic<T> {
-    /// The number of its cell; or `CONSTANT` and the first value, if a constant expression made it; and `OUTSIDE`, if somebody has exclusive access to the value and the cell is made when it is used next.
-    cell: Cell<u64>,
-    value: PhantomData<T>,
+    pub(super) cell: Number,
+    first: First<T>,
 }
-
-const OUTSIDE: u64 = 1 << 32;
-const CONSTANT: u64 = 1 << 63;
 
 // SAFETY: all threads of an execution are coroutines on one OS thread, and they give way to one another only inside of operations.
 unsafe impl<T: Send> Sync for Atomic<T> {}
@@ -44,65 +43,50 @@ pub(crate) fn ordering(order: Ordering) -> program::Ordering {
 }
 
 impl<T: Value> Atomic<T> {
+    #[cfg(not(feature = "const-new"))]
     #[track_caller]
     pub(crate) fn new(value: T) -> Atomic<T> {
-        let cell = create_cell(T::KIND, value.number());
-        Atomic { cell: Cell::new(cell.into()), value: PhantomData }
+        Atomic { cell: Number::made(crate::runtime::create_cell(T::KIND, value.number())), first: First::none(value) }
     }
 
     /// For a constant expression.
-    pub(crate) const fn constant(value: i64) -> Atomic<T> {
-        assert!(value << 1 >> 1 == value, "there is no room for so large a number in a static");
-        Atomic { cell: Cell::new(CONSTANT | value as u64), value: PhantomData }
+    pub(crate) const fn constant((cell, first): (Number, First<T>)) -> Atomic<T> {
+        Atomic { cell, first }
     }
 
     /// The value that a constant expression gave it, if one did; of what is no static, only before it is used.
     fn first_value(&self) -> Option<i64> {
-        let cell = self.cell.get();
-        (cell & CONSTANT != 0).then_some((cell << 1) as i64 >> 1)
+        self.cell.own_bits().map(|bits| self.first.number(bits))
     }
 
-    /// The number of its cell, if it is a static, or has not been used yet.
+    /// The number of its cell.
     #[track_caller]
-    fn cell_of_constant(&self) -> Option<u32> {
-        let (value, address) = (self.first_value()?, std::ptr::from_ref(self).addr());
-        if is_static(address) {
-            return Some(static_cell(address, T::KIND, value));
-        }
-        let keep = |drawn: u32| match self.first_value() {
-            Some(value) => {
-                self.cell.set(drawn.into());
-                Ok(value)
-            }
-            None => Err(self.cell.get() as u32),
-        };
-        Some(draw_name(T::KIND, keep))
+    fn cell(&self) -> u32 {
+        self.cell.get(|| Unnamed {
+            address: std::ptr::from_ref(self).addr(),
+            kind: T::KIND,
+            value: self.first_value().unwrap_or_default(),
+            made_at: self.first.made_at(),
+        })
     }
 
     #[track_caller]
     fn loc(&self) -> Loc {
-        if let Some(cell) = self.cell_of_constant() {
-            return Loc::global(cell as usize);
-        }
-        let cell = self.cell.get();
-        if cell & OUTSIDE == 0 {
-            return Loc::global(cell as usize);
-        }
-        // SAFETY: whoever had exclusive access has given it back, and nobody writes the value without.
-        let value = unsafe { self.outside().read() };
-        self.cell.set(cell & !OUTSIDE);
-        defer_cell(cell as u32, value.number());
-        Loc::global((cell & !OUTSIDE) as usize)
+        let cell = self.cell_now();
+        let written = close_if_written(cell).map(|view| self.begin_anew(view));
+        Loc::global(written.unwrap_or(cell) as usize)
     }
 
-    /// Where the value is while somebody has exclusive access.
-    fn outside(&self) -> *mut T {
-        const { assert!(size_of::<T>() <= size_of::<u64>() && align_of::<T>() <= align_of::<u64>()) };
-        runtime::with_execution(|execution| {
-            let mut outside = execution.outside.borrow_mut();
-            let word = outside.entry(self.cell.get() as u32).or_default();
-            std::ptr::from_mut::<u64>(&mut **word).cast()
-        })
+    /// The number of its cell, which has the value again.
+    #[track_caller]
+    pub(super) fn cell_now(&self) -> u32 {
+        if let Some(cell) = self.cell.lent() {
+            // SAFETY: whoever had exclusive access has given it back, and nobody writes the value without.
+            let value = unsafe { lent_value::<T>(cell).read() };
+            self.cell.take_back();
+            defer_cell(cell, value.number());
+        }
+        self.cell()
     }
 
     #[track_caller]
@@ -152,16 +136,15 @@ impl<T: Value> Atomic<T> {
     /// The value, for whoever has exclusive access. It goes back to a cell when it is used again.
     #[track_caller]
     pub(crate) fn get_mut(&mut self) -> &mut T {
-        let is_outside = self.cell.get() & (OUTSIDE | CONSTANT) == OUTSIDE;
-        let value = (!is_outside).then(|| self.unsync_load());
-        if !is_outside {
-            self.cell.set(u64::from(new_object(T::KIND)) | OUTSIDE);
+        let value = self.cell.lent().is_none().then(|| self.unsync_load());
+        if value.is_some() {
+            self.cell.lend(new_object(T::KIND));
         }
-        let outside = self.outside();
+        let lent = lent_value::<T>(self.cell.lent().expect("it has just been lent"));
         // SAFETY: the word is boxed, belongs to this atomic alone as long as the execution lives, and holds a value from here on.
         unsafe {
-            value.into_iter().for_each(|value| outside.write(value));
-            &mut *outside
+            value.into_iter().for_each(|value| lent.write(value));
+            &mut *lent
         }
     }
 
@@ -172,33 +155,40 @@ impl<T: Value> Atomic<T> {
 
     /// What is there, for printing: not an operation.
     pub(crate) fn peek(&self) -> T {
-        if self.cell.get() & (OUTSIDE | CONSTANT) == OUTSIDE {
+        if let Some(cell) = self.cell.lent() {
             // SAFETY: as in `loc`.
-            return unsafe { self.outside().read() };
+            return unsafe { lent_value::<T>(cell).read() };
         }
-        let is_unused = self.first_value().filter(|_| !is_static(std::ptr::from_ref(self).addr()));
-        if let Some(value) = is_unused {
-            return T::from_number(value);
-        }
-        let cell = self.cell_of_constant().unwrap_or(self.cell.get() as u32) as usize;
-        let number = runtime::with_execution(|execution| execution.mirror.borrow().get(cell).copied());
-        number.map_or(T::from_number(0), T::from_number)
+        let known =
+            |cell: u32| with_current(|execution, _| execution.mirror.borrow().get(cell as usize).copied()).flatten();
+        let number = match self.first_value() {
+            Some(first) => static_number(std::ptr::from_ref(self).addr()).and_then(known).unwrap_or(first),
+            None => self.cell.known().and_then(known).unwrap_or_default(),
+        };
+        T::from_number(number)
     }
+}
+
+/// Where the value of an atomic is while somebody has exclusive access.
+fn lent_value<T>(cell: u32) -> *mut T {
+    const { assert!(size_of::<T>() <= size_of::<u64>() && align_of::<T>() <= align_of::<u64>()) };
+    with_execution(|execution| {
+        let mut lent = execution.lent.borrow_mut();
+        let word = lent.entry(cell).or_default();
+        std::ptr::from_mut::<u64>(&mut **word).cast()
+    })
 }
 
 /// What the atomic types have in common, by delegation to [`Atomic`].
 macro_rules! common_methods {
     ($value:ty, $first:ident => $number:expr) => {
-        /// A static with a value: `static S: AtomicUsize = AtomicUsize::const_new(0)`. In every execution it begins with that value. What is
-        /// no static gets its name when it is first used, which others can see: `new` needs fewer executions.
-        pub const fn const_new($first: $value) -> Self {
-            Self { inner: Atomic::constant($number) }
-        }
-
-        /// A new atomic with a value.
-        #[track_caller]
-        pub fn new(value: $value) -> Self {
-            Self { inner: Atomic::new(value) }
+        constructors! {
+            /// A new atomic with a value.
+            new($first: $value) -> Self {
+                Self { inner: Atomic::new($first) }
+            } const {
+                Self { inner: Atomic::constant(First::constant($first, $number)) }
+            }
         }
 
         /// Reads the value.
@@ -297,6 +287,23 @@ macro_rules! common_methods {
         #[track_caller]
         pub fn get_mut(&mut self) -> &mut $value {
             self.inner.get_mut()
+        }
+
+        /// A raw pointer to the value. What is read there is not seen by the check; what is written there is, when the thread does something else.
+        #[track_caller]
+        pub fn as_ptr(&self) -> *mut $value {
+            self.inner.as_ptr()
+        }
+
+        /// An atomic whose value is in that memory.
+        ///
+        /// # Safety
+        /// As for the standard atomics: the memory is there and aligned as long as the atomic is used, and nobody accesses it in another way at the same time. Nor may
+        /// the atomic be used when the execution is over.
+        #[track_caller]
+        pub unsafe fn from_ptr<'a>(pointer: *mut $value) -> &'a Self {
+            // SAFETY: as the caller promises; both types are represented alike.
+            unsafe { &*std::ptr::from_ref(Atomic::from_ptr(pointer)).cast::<Self>() }
         }
 
         /// Changes the value with exclusive access.

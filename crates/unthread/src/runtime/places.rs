@@ -1,0 +1,175 @@
+//! Where an object is, as a name for it.
+//!
+//! A constant expression does not know which thread runs it, so what it makes has no name at first. When it is used, it has come to its place, and a *place* is a name: a block of
+//! memory, and how far into it. The blocks are the threads' stacks, and what threads have allocated, as far as that is known: values of `Arc`, thread-locals, the memory of
+//! [`crate::alloc`], and everything if the program uses [`Allocator`](crate::alloc::Allocator).
+//!
+//! Invariant: the name of a block depends on what its thread had done when it allocated it (how many operations, how deep in its stack, how many bytes), not on
+//! addresses, nor on who asks, nor on what else was allocated: closures may print, or note something outside of the execution, and a buffer there may grow in one execution and not in another.
+//! Of objects that are in one place one after the other, those count that are used.
+
+use super::current::{named_after, with_current, with_execution, with_thread};
+use super::execution::ThreadContext;
+use super::statics::is_static;
+use rustc_hash::FxHashMap;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use unthread_checker::execution::ThreadKey;
+
+/// A block of memory, as named by the thread that allocated it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Block {
+    owner: ThreadKey,
+    /// The operations that the thread had performed, the depth of its stack, and the bytes.
+    made: Made,
+    /// Its number among those that are alike.
+    nth: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Made {
+    /// It is the thread's stack.
+    Stack,
+    /// It is a static, and nobody's.
+    Static,
+    Allocated {
+        operations: u32,
+        depth: usize,
+        size: usize,
+    },
+}
+
+/// A place where an object can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    block: Block,
+    offset: usize,
+    /// How many objects have been used that were there before.
+    pub(crate) instance: u32,
+}
+
+/// The blocks of an execution.
+#[derive(Default)]
+pub(crate) struct Blocks {
+    /// Where each begins and ends.
+    known: RefCell<BTreeMap<usize, (usize, Block)>>,
+    /// How many objects have been used at each place.
+    used: RefCell<FxHashMap<(Block, usize), u32>>,
+}
+
+/// What a thread has allocated since its last operation.
+#[derive(Default)]
+pub(crate) struct Allocations {
+    operations: Cell<u32>,
+    since: RefCell<Vec<(ThreadKey, Made, u32)>>,
+}
+
+impl Allocations {
+    /// The thread has performed an operation.
+    pub(super) fn next(&self) {
+        self.operations.set(self.operations.get() + 1);
+        self.since.borrow_mut().clear();
+    }
+
+    /// The operations so far.
+    pub(super) fn operations(&self) -> u32 {
+        self.operations.get()
+    }
+
+    fn name(&self, owner: ThreadKey, made: Made) -> Block {
+        let mut since = self.since.borrow_mut();
+        let alike = since.iter_mut().find(|alike| (alike.0, alike.1) == (owner, made));
+        let nth = match alike {
+            Some((_, _, count)) => {
+                *count += 1;
+                *count
+            }
+            None => {
+                since.push((owner, made, 0));
+                0
+            }
+        };
+        Block { owner, made, nth }
+    }
+}
+
+/// The running thread has memory from here on.
+#[track_caller]
+pub(crate) fn note_block(address: usize, size: usize) {
+    with_thread(|execution, thread| execution.blocks.note(thread, address, size));
+}
+
+/// A value that is kept for others, in a block of its own.
+#[track_caller]
+pub(crate) fn kept<T: 'static>(value: T) -> Rc<dyn Any> {
+    let value = Rc::new(value);
+    note_block(Rc::as_ptr(&value).addr(), size_of::<T>());
+    value
+}
+
+/// Code under test has allocated memory. What we allocate ourselves does not count.
+pub(crate) fn note_allocation(address: usize, size: usize) {
+    with_current(|execution, thread| {
+        if thread.calls.get() == 1 {
+            execution.blocks.note(thread, address, size);
+        }
+    });
+}
+
+/// The memory is there no more.
+pub(crate) fn forget_block(address: usize) {
+    with_current(|execution, _| {
+        // What is freed while blocks are being looked at is not one of them.
+        if let Ok(mut known) = execution.blocks.known.try_borrow_mut() {
+            known.remove(&address);
+        }
+    });
+}
+
+/// The place of an object that is about to be used for the first time, if it can be told.
+#[track_caller]
+pub(super) fn place_of(address: usize) -> Option<Place> {
+    with_execution(|execution| {
+        let threads = execution.threads.borrow();
+        let stack = threads.iter().find(|thread| thread.stack.get().contains(address));
+        let (block, offset) = match stack {
+            Some(thread) => {
+                let block = Block { owner: thread.key, made: Made::Stack, nth: 0 };
+                (block, thread.stack.get().top - address)
+            }
+            None if is_static(address) => {
+                let nth = execution.names.borrow_mut().lazy(address);
+                (Block { owner: ThreadKey(0), made: Made::Static, nth }, 0)
+            }
+            None => execution.blocks.find(address)?,
+        };
+        let mut used = execution.blocks.used.borrow_mut();
+        let count = used.entry((block, offset)).or_default();
+        *count += 1;
+        Some(Place { block, offset, instance: *count - 1 })
+    })
+}
+
+impl Blocks {
+    fn note(&self, thread: &ThreadContext, address: usize, size: usize) {
+        let mark = 0u8;
+        let depth = thread.stack.get().top.wrapping_sub((&raw const mark).addr());
+        let operations = thread.allocations.operations();
+        let (owner, operations, depth) = match thread.naming.get() {
+            Some(naming) => {
+                (named_after(naming.lazy), operations - naming.operations, depth.wrapping_sub(naming.depth))
+            }
+            None => (thread.key, operations, depth),
+        };
+        let block = thread.allocations.name(owner, Made::Allocated { operations, depth, size });
+        self.known.borrow_mut().insert(address, (address.saturating_add(size.max(1)), block));
+    }
+
+    fn find(&self, address: usize) -> Option<(Block, usize)> {
+        let known = self.known.borrow();
+        let (&start, &(end, block)) = known.range(..=address).next_back()?;
+        (address < end).then_some((block, address - start))
+    }
+}
