@@ -86,9 +86,11 @@ impl<T> Track<T> {
     }
 }
 
-/// A global allocator that remembers which thread of the code under test has which memory.
+/// A global allocator that remembers which thread of the code under test has which memory. Feature `global-allocator` makes it the program's; a program that has an allocator of its own can have this one
+/// around it:
 ///
-/// ```
+#[cfg_attr(feature = "global-allocator", doc = "```ignore")]
+#[cfg_attr(not(feature = "global-allocator"), doc = "```")]
 /// #[global_allocator]
 /// static ALLOCATOR: unthread::alloc::Allocator = unthread::alloc::Allocator::system();
 /// ```
@@ -113,6 +115,10 @@ impl<A> Allocator<A> {
         Allocator { inner }
     }
 }
+
+#[cfg(feature = "global-allocator")]
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator::system();
 
 // SAFETY: the memory is the inner allocator's; it is only noted where it is.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {

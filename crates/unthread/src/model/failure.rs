@@ -24,6 +24,8 @@ pub(super) struct Story {
     left_out: Option<LeftOut>,
     /// Where executions go round in circles that are too long.
     busiest: Option<String>,
+    /// An object whose name had to be drawn.
+    drawn: Option<String>,
     html: Option<PathBuf>,
 }
 
@@ -59,7 +61,8 @@ impl Story {
         });
         let (events, preemptions) = (options.limits.events, options.limits.preemptions);
         let busiest = subject.names.borrow().busiest().map(ToString::to_string);
-        Story { memory: options.memory, took, under_sc, told, events, preemptions, left_out, busiest, html }
+        let drawn = subject.names.borrow().drawn().map(|(kind, site)| format!("{kind} at {site}"));
+        Story { memory: options.memory, took, under_sc, told, events, preemptions, left_out, busiest, drawn, html }
     }
 
     /// What is wrong.
@@ -126,12 +129,15 @@ impl Story {
             (StopReason::EventLimit, _) => self.left_out.as_ref().map_or(String::new(), LeftOut::text),
             _ => String::new(),
         };
+        let drawn = self.drawn.as_ref().map_or(String::new(), |drawn| {
+            format!("; fewer executions would do if it were known which thread has the memory of what is on the heap ({drawn}): see `unthread::alloc::Allocator`")
+        });
         let redundant = match report.statistics.redundant {
             0 => String::new(),
             n => format!(", {n} given up"),
         };
         format!(
-            "{}: {name} by {} with {} memory, {}: {}{redundant} in {}{coverage}{bound}",
+            "{}: {name} by {} with {} memory, {}: {}{redundant} in {}{coverage}{bound}{drawn}",
             report.program,
             report.engine,
             self.memory,

@@ -131,20 +131,21 @@ impl Number {
         };
         if let Some(place) = place_of(object.address) {
             if place.instance > 0 {
-                mark_unfit("an object is where another one was");
+                let why = "an object is where another one was";
+                with_execution(|execution| execution.names.borrow_mut().mark_unfit(why));
             }
             let number = name(Origin::Found { place, first: object.value });
             self.give(number, 0);
             defer_cell(number, object.value);
             return number;
         }
-        mark_unfit("objects are named when they are first used");
         let (lazy, nth) = draw();
         if let Some(known) = self.known() {
             note_known(known);
             return known;
         }
         let number = name(Origin::Made { by: named_after(lazy), nth });
+        with_execution(|execution| execution.names.borrow_mut().note_drawn(number));
         self.give(number, DRAWN);
         note_known(number);
         defer_cell(number, object.value);
@@ -155,10 +156,6 @@ impl Number {
         let execution = with_execution(|execution| execution.number);
         self.0.store(NAMED | u64::from(number) | u64::from(execution) << EXECUTION | drawn, Relaxed);
     }
-}
-
-fn mark_unfit(why: &'static str) {
-    with_execution(|execution| execution.names.borrow_mut().mark_unfit(why));
 }
 
 /// Whether the running thread has drawn for the object with that number.

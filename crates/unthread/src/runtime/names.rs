@@ -23,6 +23,8 @@ pub(crate) struct Names {
     pub(crate) has_uncounted: bool,
     /// Destructors panic when executions are given up.
     pub(crate) destructors_panic: bool,
+    /// The first object whose name was drawn.
+    drawn: Option<u32>,
     /// The place that a long execution came to most often, and how often.
     busiest: Option<(u32, u32)>,
 }
@@ -77,6 +79,18 @@ impl Names {
     /// Why what threads do may depend on more than that.
     pub(crate) fn unfit(&self) -> Option<&'static str> {
         self.unfit
+    }
+
+    /// The name of an object was drawn.
+    pub(crate) fn note_drawn(&mut self, object: u32) {
+        self.drawn.get_or_insert(object);
+        self.mark_unfit("objects are named when they are first used");
+    }
+
+    /// An object whose name was drawn, and where it was made or first used.
+    pub(crate) fn drawn(&self) -> Option<(&'static str, &Site)> {
+        let Description { kind, made_at } = self.description(self.drawn?)?;
+        Some((kind, self.get_site(made_at)?))
     }
 
     /// A long execution came to a place so often.

@@ -138,7 +138,7 @@ fn run(script: &StdArc<Script>, place: Where) -> Vec<Vec<i64>> {
 }
 
 /// What threads see, and the executions that it took; nothing if there are too many.
-fn outcomes(script: &Script, memory: MemoryModel, engine: Engine, place: Where) -> Option<BTreeSet<Vec<Vec<i64>>>> {
+fn outcomes(script: &Script, memory: MemoryModel, engine: Engine, place: Where) -> Option<Outcomes> {
     let (seen, shared): (StdArc<StdMutex<BTreeSet<_>>>, _) = (StdArc::default(), StdArc::new(script.clone()));
     let notes = seen.clone();
     let mut builder = Builder::new();
@@ -148,16 +148,19 @@ fn outcomes(script: &Script, memory: MemoryModel, engine: Engine, place: Where) 
         notes.lock().unwrap().insert(outcome);
     });
     match report.stop {
-        StopReason::Exhausted => Some(std::mem::take(&mut *seen.lock().unwrap())),
+        StopReason::Exhausted => Some((std::mem::take(&mut *seen.lock().unwrap()), report.statistics.executions)),
         StopReason::ExecutionLimit => None,
         _ => panic!("{place:?}, {memory}, {}: {report:?}", engine.name()),
     }
 }
 
+/// What the threads of each execution saw, and how many executions there were.
+type Outcomes = (BTreeSet<Vec<Vec<i64>>>, u64);
+
 fn compare(script: &Script, memory: MemoryModel, engine: Engine) -> Result<(), String> {
-    let Some(expected) = outcomes(script, memory, Engine::Dpor, Where::Named) else { return Ok(()) };
+    let Some((expected, _)) = outcomes(script, memory, Engine::Dpor, Where::Named) else { return Ok(()) };
     for place in [Where::Shared, Where::Boxed, Where::Stack] {
-        let Some(seen) = outcomes(script, memory, engine, place) else { continue };
+        let Some((seen, _)) = outcomes(script, memory, engine, place) else { continue };
         if seen != expected {
             let (missing, extra): (Vec<_>, Vec<_>) =
                 (expected.difference(&seen).take(3).collect(), seen.difference(&expected).take(3).collect());
@@ -192,4 +195,40 @@ fn objects_without_names_are_the_same_with_cumulative() {
 #[test]
 fn objects_without_names_are_the_same_step_by_step() {
     compare_all(Engine::Exhaustive, 60);
+}
+
+/// Store buffering. With feature `global-allocator` it is known which thread has the memory of a box.
+#[test]
+fn numbers_are_drawn_for_what_is_on_the_heap_and_nowhere_else() {
+    let script = vec![vec![Command::Store(0, 1), Command::Load(1)], vec![Command::Store(1, 1), Command::Load(0)]];
+    let executions = |place| outcomes(&script, MemoryModel::Tso, Engine::Dpor, place).unwrap().1;
+    for place in [Where::Named, Where::Shared, Where::Stack] {
+        assert_eq!(executions(place), 4, "{place:?}");
+    }
+    assert_eq!(executions(Where::Boxed) == 4, cfg!(feature = "global-allocator"));
+}
+
+/// A process has one environment, so the test runs its binary again.
+#[test]
+fn the_line_about_a_check_says_for_what_numbers_were_drawn() {
+    const INNER: &str = "UNTHREAD_TEST_INNER";
+    if std::env::var_os(INNER).is_some() {
+        return unthread::model(|| {
+            let number = StdArc::new(AtomicI64::const_new(0));
+            let other = {
+                let number = number.clone();
+                thread::spawn(move || number.load(Relaxed))
+            };
+            number.load(Relaxed);
+            other.join().unwrap();
+        });
+    }
+    let name = "the_line_about_a_check_says_for_what_numbers_were_drawn";
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    let output =
+        again.args(["--exact", name, "--nocapture"]).env(INNER, "1").env("UNTHREAD_LOG", "1").output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(printed.contains("verified"), "{printed}");
+    let says = printed.contains("the heap (AtomicI64 at") && printed.contains("unthread::alloc::Allocator");
+    assert_eq!(says, !cfg!(feature = "global-allocator"), "{printed}");
 }
