@@ -1,6 +1,6 @@
 //! Hints, as in [`std::hint`].
 
-pub use std::hint::black_box;
+pub use std::hint::{black_box, cold_path, select_unpredictable};
 
 /// Says that the thread spins: see [`crate::thread::yield_now`].
 #[track_caller]
@@ -16,4 +16,13 @@ pub fn spin_loop() {
 #[track_caller]
 pub unsafe fn unreachable_unchecked() -> ! {
     unreachable!("`unreachable_unchecked` was reached");
+}
+
+/// Panics if the condition does not hold.
+///
+/// # Safety
+/// As for the standard one; here, being wrong is found out.
+#[track_caller]
+pub unsafe fn assert_unchecked(condition: bool) {
+    assert!(condition, "what `assert_unchecked` was told does not hold");
 }

@@ -88,6 +88,19 @@ impl Builder {
         Ok(spawn_built(self, Box::new(f)))
     }
 
+    /// Runs a closure in a new thread, which may borrow. Never fails.
+    ///
+    /// # Safety
+    /// The thread is joined before anything goes that its closure borrows.
+    #[track_caller]
+    pub unsafe fn spawn_unchecked<F, T>(self, f: F) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        Ok(spawn_built(self, Box::new(f)))
+    }
+
     /// Runs a closure in a new thread of a scope. Never fails.
     #[track_caller]
     pub fn spawn_scoped<'scope, F, T>(

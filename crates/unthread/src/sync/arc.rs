@@ -3,6 +3,7 @@
 //! That a thread takes or gives back a reference is an operation that others can see, but only who gives back the last one can be told from the rest.
 //! An `Arc` that is still there when everything has ended is leaked: a violation.
 
+mod conversions;
 mod traits;
 
 use super::Weak;
@@ -179,6 +180,13 @@ impl<T: ?Sized> Arc<T> {
         Arc { value: ManuallyDrop::new(value), count, reference: new_reference() }
     }
 
+    /// The same pointer, to the same value as something else.
+    pub(super) fn into_type<U: ?Sized>(self, f: impl FnOnce(std::sync::Arc<T>) -> std::sync::Arc<U>) -> Arc<U> {
+        let reference = self.reference;
+        let (value, count) = self.take_apart();
+        Arc { value: ManuallyDrop::new(f(value)), count, reference }
+    }
+
     fn take_apart(self) -> (std::sync::Arc<T>, Count) {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: `this` is not used again, and is not dropped.
@@ -267,10 +275,7 @@ impl Arc<dyn Any + Send + Sync> {
         if !(*self).is::<T>() {
             return Err(self);
         }
-        let reference = self.reference;
-        let (value, count) = self.take_apart();
-        let value = value.downcast().expect("it is of that type");
-        Ok(Arc { value: ManuallyDrop::new(value), count, reference })
+        Ok(self.into_type(|value| value.downcast().expect("it is of that type")))
     }
 }
 

@@ -4,7 +4,7 @@ use super::OnceLock;
 use crate::runtime::Name;
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 /// A value that is made when it is first needed, as in [`std::sync`].
 pub struct LazyLock<T, F = fn() -> T> {
@@ -33,6 +33,26 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
         // SAFETY: the closure is taken under the lock of the `OnceLock`, once.
         this.value.get_or_init(|| unsafe { (*make).take() }.expect("the value is made once")())
     }
+
+    /// The value, for whoever has exclusive access.
+    #[track_caller]
+    pub fn force_mut(this: &mut LazyLock<T, F>) -> &mut T {
+        LazyLock::force(this);
+        this.value.get_mut().expect("it has been made")
+    }
+}
+
+impl<T, F> LazyLock<T, F> {
+    /// The value, if it has been made.
+    #[track_caller]
+    pub fn get(this: &LazyLock<T, F>) -> Option<&T> {
+        this.value.get()
+    }
+
+    /// The value, if it has been made, for whoever has exclusive access.
+    pub fn get_mut(this: &mut LazyLock<T, F>) -> Option<&mut T> {
+        this.value.get_mut()
+    }
 }
 
 impl<T: Default> Default for LazyLock<T> {
@@ -48,6 +68,13 @@ impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
     #[track_caller]
     fn deref(&self) -> &T {
         LazyLock::force(self)
+    }
+}
+
+impl<T, F: FnOnce() -> T> DerefMut for LazyLock<T, F> {
+    #[track_caller]
+    fn deref_mut(&mut self) -> &mut T {
+        LazyLock::force_mut(self)
     }
 }
 

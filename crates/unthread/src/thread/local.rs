@@ -91,6 +91,27 @@ impl<T: 'static> LocalKey<RefCell<T>> {
     pub fn with_borrow_mut<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> R {
         self.with(|cell| f(&mut cell.borrow_mut()))
     }
+
+    /// Changes the value.
+    #[track_caller]
+    pub fn set(&'static self, value: T) {
+        self.replace(value);
+    }
+
+    /// Takes the value and leaves the default one.
+    #[track_caller]
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(RefCell::take)
+    }
+
+    /// Changes the value and gives the old one.
+    #[track_caller]
+    pub fn replace(&'static self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
+    }
 }
 
 impl<T: 'static> fmt::Debug for LocalKey<T> {

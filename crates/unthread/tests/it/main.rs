@@ -21,6 +21,7 @@ mod scripts;
 mod shapes;
 mod spinning;
 mod statics;
+mod surface;
 mod types;
 
 use unthread::model::{Builder, MemoryModel, Report, Verdict};

@@ -1,4 +1,4 @@
-//! What the shared pointer has in common with what it points to, and how it is made from other things.
+//! What the shared pointer has in common with what it points to.
 
 use super::Arc;
 use std::borrow::Borrow;
@@ -23,62 +23,6 @@ impl<T: Default> Default for Arc<T> {
     #[track_caller]
     fn default() -> Self {
         Arc::new(T::default())
-    }
-}
-
-impl<T> From<T> for Arc<T> {
-    #[track_caller]
-    fn from(value: T) -> Self {
-        Arc::new(value)
-    }
-}
-
-impl<T: ?Sized> From<Box<T>> for Arc<T> {
-    #[track_caller]
-    fn from(value: Box<T>) -> Self {
-        Arc::from_std(value.into())
-    }
-}
-
-impl<T> From<Vec<T>> for Arc<[T]> {
-    #[track_caller]
-    fn from(value: Vec<T>) -> Self {
-        Arc::from_std(value.into())
-    }
-}
-
-impl<T: Clone> From<&[T]> for Arc<[T]> {
-    #[track_caller]
-    fn from(value: &[T]) -> Self {
-        Arc::from_std(value.into())
-    }
-}
-
-impl<T, const N: usize> From<[T; N]> for Arc<[T]> {
-    #[track_caller]
-    fn from(value: [T; N]) -> Self {
-        Arc::from_std(std::sync::Arc::new(value))
-    }
-}
-
-impl From<&str> for Arc<str> {
-    #[track_caller]
-    fn from(value: &str) -> Self {
-        Arc::from_std(value.into())
-    }
-}
-
-impl From<String> for Arc<str> {
-    #[track_caller]
-    fn from(value: String) -> Self {
-        Arc::from_std(value.into())
-    }
-}
-
-impl<T> FromIterator<T> for Arc<[T]> {
-    #[track_caller]
-    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
-        Arc::from_std(items.into_iter().collect())
     }
 }
 
