@@ -209,8 +209,13 @@ pub(crate) fn perform(operation: Operation) -> i64 {
 #[track_caller]
 pub(crate) fn request(mut asked: Request) -> i64 {
     let location = Location::caller();
-    crate::cell::touch_pointed();
-    super::windows::store_changes();
+    let settle = with_thread(|execution, thread| (thread.has_pointers(), execution.windows.any()));
+    if settle.0 {
+        crate::cell::touch_pointed();
+    }
+    if settle.1 {
+        super::windows::store_changes();
+    }
     with_thread(|execution, thread| {
         if execution.abandoned.get() {
             return straggle(execution, thread, &asked.operation);

@@ -379,6 +379,11 @@ impl Execution {
 }
 
 impl ThreadContext {
+    /// Whether it has access to plain data.
+    pub(super) fn has_pointers(&self) -> bool {
+        !self.open_accesses.borrow().is_empty()
+    }
+
     /// The thread's body, on its own stack.
     fn run(&self, handover: &Handover, body: Box<dyn FnOnce()>) {
         self.handover.set(Some(NonNull::from(handover)));

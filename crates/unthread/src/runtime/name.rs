@@ -5,7 +5,7 @@
 //! later draws, too, when it uses the object for the first time: what a thread does next must not depend on what others did that it cannot have seen.
 
 use super::current::{defer_cell, named_after, perform, with_execution, with_thread};
-use super::names::Origin;
+use super::names::Names;
 use super::places::place_of;
 use super::statics::{copied, is_static, static_cell};
 use std::panic::Location;
@@ -122,19 +122,14 @@ impl Number {
         if is_static(std::ptr::from_ref(self).addr()) {
             return static_cell(object.address, object.kind, object.value, location);
         }
-        let name = |origin| {
-            with_execution(|execution| {
-                let mut names = execution.names.borrow_mut();
-                let site = names.site(location);
-                names.object(origin, object.kind, site)
-            })
-        };
         if let Some(place) = place_of(object.address) {
-            if place.instance > 0 {
-                let why = "an object is where another one was";
-                with_execution(|execution| execution.names.borrow_mut().mark_unfit(why));
-            }
-            let number = name(Origin::Found { place, first: object.value });
+            let number = with_names(|names| {
+                if place.instance > 0 {
+                    names.mark_unfit("an object is where another one was");
+                }
+                let site = names.site(location);
+                names.found_at(place, object.value, object.kind, site)
+            });
             self.give(number, 0);
             defer_cell(number, object.value);
             return number;
@@ -144,8 +139,12 @@ impl Number {
             note_known(known);
             return known;
         }
-        let number = name(Origin::Made { by: named_after(lazy), nth });
-        with_execution(|execution| execution.names.borrow_mut().note_drawn(number));
+        let number = with_names(|names| {
+            let site = names.site(location);
+            let number = names.made_by(named_after(lazy), nth, object.kind, site);
+            names.note_drawn(number);
+            number
+        });
         self.give(number, DRAWN);
         note_known(number);
         defer_cell(number, object.value);
@@ -156,6 +155,10 @@ impl Number {
         let execution = with_execution(|execution| execution.number);
         self.0.store(NAMED | u64::from(number) | u64::from(execution) << EXECUTION | drawn, Relaxed);
     }
+}
+
+fn with_names<R>(f: impl FnOnce(&mut Names) -> R) -> R {
+    with_execution(|execution| f(&mut execution.names.borrow_mut()))
 }
 
 /// Whether the running thread has drawn for the object with that number.
@@ -174,7 +177,7 @@ fn draw() -> (u32, u32) {
     let address = (&raw const NUMBERS).addr();
     let loc = Loc::global(static_cell(address, "names", 0, Location::caller()) as usize);
     let nth = perform(Operation::Rmw { loc, op: RmwOp::Draw, operand: 1, ordering: Ordering::Relaxed });
-    (with_execution(|execution| execution.names.borrow_mut().lazy(address)), nth as u32)
+    (with_names(|names| names.lazy(address)), nth as u32)
 }
 
 /// The number of an object whose cell is 0 at first, and what the object is.

@@ -8,7 +8,10 @@ use unthread_checker::execution::ThreadKey;
 /// Names given so far.
 #[derive(Default)]
 pub(crate) struct Names {
-    objects: FxHashMap<Origin, u32>,
+    /// What threads made, and what is named after statics: in the order in which it is made.
+    made: FxHashMap<ThreadKey, Vec<u32>>,
+    /// What was found somewhere when it was first used, with its first value.
+    found: FxHashMap<(Place, i64), u32>,
     descriptions: Vec<Description>,
     sites: Vec<Site>,
     /// Sites in this crate: destructors, which nobody calls by name.
@@ -29,14 +32,11 @@ pub(crate) struct Names {
     busiest: Option<(u32, u32)>,
 }
 
-/// What an object is named by.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Origin {
-    /// A thread made it, as the one with that number; or it is named after a static.
-    Made { by: ThreadKey, nth: u32 },
-    /// It was found there when it was first used, with that value.
-    Found { place: Place, first: i64 },
-}
+/// Statics have this instead of a thread.
+pub(super) const STATICS: ThreadKey = ThreadKey(0);
+
+/// The number of no object.
+const NONE: u32 = u32::MAX;
 
 /// An object as people see it.
 #[derive(Clone, Copy)]
@@ -56,17 +56,29 @@ pub(crate) struct Site {
 impl Names {
     /// The number of a thread's `nth` object.
     pub(crate) fn made_by(&mut self, by: ThreadKey, nth: u32, kind: &'static str, made_at: u32) -> u32 {
-        self.object(Origin::Made { by, nth }, kind, made_at)
+        let made = self.made.entry(by).or_default();
+        let (next, nth) = (self.descriptions.len() as u32, nth as usize);
+        if made.len() <= nth {
+            made.resize(nth + 1, NONE);
+        }
+        if made[nth] == NONE {
+            made[nth] = next;
+        }
+        let number = made[nth];
+        self.describe(number, Description { kind, made_at })
     }
 
-    /// The number of an object.
-    pub(crate) fn object(&mut self, origin: Origin, kind: &'static str, made_at: u32) -> u32 {
+    /// The number of an object that was found somewhere.
+    pub(crate) fn found_at(&mut self, place: Place, first: i64, kind: &'static str, made_at: u32) -> u32 {
         let next = self.descriptions.len() as u32;
-        let number = *self.objects.entry(origin).or_insert(next);
-        if number == next {
-            self.descriptions.push(Description { kind, made_at });
-        } else {
-            self.descriptions[number as usize] = Description { kind, made_at };
+        let number = *self.found.entry((place, first)).or_insert(next);
+        self.describe(number, Description { kind, made_at })
+    }
+
+    fn describe(&mut self, number: u32, description: Description) -> u32 {
+        match self.descriptions.get_mut(number as usize) {
+            Some(known) => *known = description,
+            None => self.descriptions.push(description),
         }
         number
     }
@@ -106,17 +118,16 @@ impl Names {
     /// The number of a static object.
     pub(crate) fn static_object(&mut self, address: usize, kind: &'static str, used_at: u32) -> u32 {
         let nth = self.lazy(address);
-        let origin = Origin::Made { by: ThreadKey(0), nth };
-        match self.objects.get(&origin) {
-            Some(&number) => number,
-            None => self.object(origin, kind, used_at),
+        match self.known_static(address) {
+            Some(number) => number,
+            None => self.made_by(STATICS, nth, kind, used_at),
         }
     }
 
     /// The number of a static object, if it has one.
     pub(crate) fn known_static(&self, address: usize) -> Option<u32> {
-        let nth = self.statics.iter().position(|&known| known == address)? as u32;
-        self.objects.get(&Origin::Made { by: ThreadKey(0), nth }).copied()
+        let nth = self.statics.iter().position(|&known| known == address)?;
+        self.made.get(&STATICS)?.get(nth).copied().filter(|&number| number != NONE)
     }
 
     /// The number of a static among statics.

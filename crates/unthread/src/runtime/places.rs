@@ -10,6 +10,7 @@
 
 use super::current::{named_after, with_current, with_execution, with_thread};
 use super::execution::ThreadContext;
+use super::names::STATICS;
 use super::statics::is_static;
 use rustc_hash::FxHashMap;
 use std::any::Any;
@@ -141,7 +142,7 @@ pub(super) fn place_of(address: usize) -> Option<Place> {
             }
             None if is_static(address) => {
                 let nth = execution.names.borrow_mut().lazy(address);
-                (Block { owner: ThreadKey(0), made: Made::Static, nth }, 0)
+                (Block { owner: STATICS, made: Made::Static, nth }, 0)
             }
             None => execution.blocks.find(address)?,
         };

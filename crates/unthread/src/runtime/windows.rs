@@ -74,6 +74,11 @@ impl Window {
 }
 
 impl Windows {
+    /// Whether there are any.
+    pub(super) fn any(&self) -> bool {
+        self.any.get()
+    }
+
     /// A window of ours to an atomic's cell, which shows a value: where it is.
     pub(crate) fn open(&self, cell: u32, atomic: *const (), value: i64, mut view: View) -> *mut u8 {
         let mut all = self.all.borrow_mut();
@@ -160,12 +165,7 @@ pub(crate) fn close_if_written(cell: u32) -> Option<View> {
 /// What the running thread has written into windows of ours becomes stores.
 #[track_caller]
 pub(super) fn store_changes() {
-    let next = || {
-        with_current(|execution, _| match execution.windows.any.get() {
-            true => execution.windows.next_change(),
-            false => None,
-        })
-    };
+    let next = || with_current(|execution, _| execution.windows.next_change());
     while let Some(Some((cell, value))) = next() {
         let (loc, ordering, access) = (Loc::global(cell as usize), Ordering::Relaxed, Access::Plain);
         perform(Operation::Write { loc, value, ordering, access });
