@@ -89,7 +89,7 @@ impl<T> Track<T> {
 /// A global allocator that remembers which thread of the code under test has which memory. Feature `global-allocator` makes it the program's; a program that has an allocator of its own can have this one
 /// around it:
 ///
-#[cfg_attr(feature = "global-allocator", doc = "```ignore")]
+#[cfg_attr(feature = "global-allocator", doc = "```text")]
 #[cfg_attr(not(feature = "global-allocator"), doc = "```")]
 /// #[global_allocator]
 /// static ALLOCATOR: unthread::alloc::Allocator = unthread::alloc::Allocator::system();
