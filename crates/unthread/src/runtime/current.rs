@@ -1,6 +1,7 @@
 //! The running thread, and how it asks the machine for something.
 
 use super::execution::{Execution, Since, ThreadContext};
+use super::names::Description;
 use super::panics::Abandoned;
 use std::cell::Cell;
 use std::panic::{Location, resume_unwind};
@@ -139,14 +140,14 @@ pub(crate) fn new_object(kind: &'static str) -> u32 {
     let location = Location::caller();
     with_thread(|execution, thread| {
         let mut names = execution.names.borrow_mut();
-        let site = names.site(location);
+        let description = Description { kind, made_at: names.site(location), first: 0 };
         if let Some(naming) = thread.naming.get() {
             thread.naming.set(Some(Naming { n_objects: naming.n_objects + 1, ..naming }));
-            return names.made_by(named_after(naming.lazy), naming.n_objects, kind, site);
+            return names.made_by(named_after(naming.lazy), naming.n_objects, description);
         }
         let nth = thread.n_objects.get();
         thread.n_objects.set(nth + 1);
-        names.made_by(thread.key, nth, kind, site)
+        names.made_by(thread.key, nth, description)
     })
 }
 

@@ -5,33 +5,49 @@
 //! later draws, too, when it uses the object for the first time: what a thread does next must not depend on what others did that it cannot have seen.
 
 use super::current::{defer_cell, named_after, perform, with_execution, with_thread};
-use super::names::Names;
+use super::names::{Description, Names};
 use super::places::place_of;
 use super::statics::{copied, is_static, static_cell};
+use std::fmt;
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use unthread_checker::execution::Operation;
 use unthread_checker::program::{Loc, Ordering, RmwOp};
 
-/// An object's number, or that it has none yet. Of a static it never changes: checks on several OS threads may use it.
-#[derive(Debug)]
-pub(crate) struct Number(AtomicU64);
+/// An object's number, or the bits that a constant expression gave an object that has none. Of a static it never changes: checks on several OS threads may use it.
+///
+/// It is as large as a word: some code under test insists on that of atomics. An object in memory that has been zeroed is one that nobody has used.
+#[repr(C)]
+pub(crate) union Number {
+    word: ManuallyDrop<AtomicU64>,
+    /// A constant expression cannot make a number of a pointer.
+    pointer: *const (),
+}
 
-/// The object has a number. If not, a constant expression made it, and if that is no static, it has not been used: all other bits are the object's own. So an object
-/// in memory that has been zeroed is one that nobody has used.
-const NAMED: u64 = 1 << 63;
+// SAFETY: nobody reads through the pointer.
+unsafe impl Send for Number {}
+// SAFETY: the word is atomic; the pointer is written when the object is made.
+unsafe impl Sync for Number {}
 
-/// A number that was drawn.
-const DRAWN: u64 = 1 << 62;
+/// Words with this beginning are numbers. No user's address begins like that, and no other value may.
+const NAMED: u64 = 0xa9d3b << 44;
+const BEGINNING: u64 = 0xfffff << 44;
 
 /// Somebody has exclusive access to the object's value, and the cell is made when the object is used next.
-const LENT: u64 = 1 << 61;
+const LENT: u64 = 1 << 43;
+
+/// A number that was drawn.
+const DRAWN: u64 = 1 << 42;
 
 /// Where the number begins of the execution in which the object got its own, if it got that when it was used.
-const EXECUTION: u32 = 32;
+const EXECUTION: u32 = 28;
 
-/// Numbers of executions are smaller.
-pub(super) const EXECUTIONS: u32 = 1 << 29;
+/// Numbers of executions are smaller; after that they are used again.
+pub(super) const EXECUTIONS: u32 = 1 << 14;
+
+/// The number itself.
+const NUMBER: u64 = (1 << EXECUTION) - 1;
 
 /// What an object without a number is, when it is used.
 pub(crate) struct Unnamed {
@@ -46,73 +62,100 @@ impl Number {
     /// Of an object that the running thread makes, with a cell of its own.
     #[cfg(not(feature = "const-new"))]
     pub(crate) fn made(number: u32) -> Number {
-        Number(AtomicU64::new(NAMED | u64::from(number)))
+        Number::of(word_of(number))
     }
 
-    /// Of an object that a constant expression makes, with 63 bits for its own use.
+    /// Of an object that a constant expression makes, with bits for its own use.
     pub(crate) const fn constant(own: u64) -> Number {
-        assert!(own & NAMED == 0);
-        Number(AtomicU64::new(own))
+        assert!(own & BEGINNING != NAMED, "values that begin with the bits a9d3b are not possible");
+        Number::of(own)
     }
 
-    /// The bits for an object's own use, if it has no number.
-    pub(crate) fn own_bits(&self) -> Option<u64> {
-        let word = self.0.load(Relaxed);
-        (word & NAMED == 0).then_some(word)
+    /// The same, with a pointer.
+    #[cfg(target_pointer_width = "64")]
+    pub(crate) const fn of_pointer<T>(own: *const T) -> Number {
+        Number { pointer: own.cast() }
+    }
+
+    /// The same, where a pointer does not fill the word.
+    #[cfg(not(target_pointer_width = "64"))]
+    pub(crate) const fn of_pointer<T>(own: *const T) -> Number {
+        assert!(own.is_null(), "a constant pointer is null at first on this machine");
+        Number::of(0)
+    }
+
+    const fn of(word: u64) -> Number {
+        Number { word: ManuallyDrop::new(AtomicU64::new(word)) }
+    }
+
+    fn word(&self) -> &AtomicU64 {
+        // SAFETY: any bits are a word, and a pointer fills it.
+        unsafe { &self.word }
     }
 
     /// The number, if the object has one.
     pub(crate) fn known(&self) -> Option<u32> {
-        let word = self.0.load(Relaxed);
-        (word & NAMED != 0).then_some(word as u32)
+        let word = self.word().load(Relaxed);
+        (word & BEGINNING == NAMED).then_some((word & NUMBER) as u32)
+    }
+
+    /// The bits for an object's own use, if it has no number. If they are an address, others may use it.
+    #[cfg(target_pointer_width = "64")]
+    pub(crate) fn own_bits(&self) -> Option<u64> {
+        // SAFETY: any bits are a pointer.
+        self.known().is_none().then(|| unsafe { self.pointer }.expose_provenance() as u64)
+    }
+
+    /// The bits for an object's own use, if it has no number.
+    #[cfg(not(target_pointer_width = "64"))]
+    pub(crate) fn own_bits(&self) -> Option<u64> {
+        self.known().is_none().then(|| self.word().load(Relaxed))
     }
 
     /// The object has no number any more.
     pub(crate) fn forget(&self) {
-        self.0.store(0, Relaxed);
+        self.word().store(0, Relaxed);
     }
 
     /// The object gets a new number, and somebody its value.
     pub(crate) fn lend(&self, number: u32) {
-        self.0.store(u64::from(number) | NAMED | LENT, Relaxed);
+        self.word().store(word_of(number) | LENT, Relaxed);
     }
 
     /// The number, if somebody has the value.
     pub(crate) fn lent(&self) -> Option<u32> {
-        let word = self.0.load(Relaxed);
-        (word & (NAMED | LENT) == NAMED | LENT).then_some(word as u32)
+        self.known().filter(|_| self.word().load(Relaxed) & LENT != 0)
     }
 
     /// Somebody gives the value back.
     pub(crate) fn take_back(&self) {
-        self.0.fetch_and(!LENT, Relaxed);
+        self.word().fetch_and(!LENT, Relaxed);
     }
 
     /// The number. An object that has none gets one, and its cell.
+    ///
+    /// Whether it has one is nothing that the thread knows, so it must not be seen in the caller's part of the stack: what calls this is not inlined.
     #[track_caller]
     pub(crate) fn get(&self, object: impl FnOnce() -> Unnamed) -> u32 {
-        let word = self.0.load(Relaxed);
-        if word & NAMED == 0 {
-            return self.first_use(object());
+        let Some(known) = self.known() else { return self.first_use(object()) };
+        let execution = execution_of(self.word().load(Relaxed));
+        if execution != 0 {
+            self.check(execution, known);
         }
-        if (word & !NAMED) >> EXECUTION != 0 {
-            self.check(word & !NAMED);
-        }
-        word as u32
+        known
     }
 
     /// The object got its number when it was used: in this execution, it must be, and a number that was drawn is drawn again by everyone.
     #[track_caller]
-    fn check(&self, word: u64) {
+    fn check(&self, given_in: u32, number: u32) {
         let here = with_execution(|execution| execution.number);
-        let there = (word & !DRAWN) >> EXECUTION;
         assert!(
-            there == u64::from(here),
+            given_in == here,
             "an object is used in several executions; what is shared must be a static, or be made inside of the closure"
         );
-        if word & DRAWN != 0 && !knows(word as u32) {
+        if self.word().load(Relaxed) & DRAWN != 0 && !knows(number) {
             draw();
-            note_known(word as u32);
+            note_known(number);
         }
     }
 
@@ -128,7 +171,7 @@ impl Number {
                     names.mark_unfit("an object is where another one was");
                 }
                 let site = names.site(location);
-                names.found_at(place, object.value, object.kind, site)
+                names.found_at(place, Description { kind: object.kind, made_at: site, first: object.value })
             });
             self.give(number, 0);
             defer_cell(number, object.value);
@@ -141,7 +184,11 @@ impl Number {
         }
         let number = with_names(|names| {
             let site = names.site(location);
-            let number = names.made_by(named_after(lazy), nth, object.kind, site);
+            let number = names.made_by(
+                named_after(lazy),
+                nth,
+                Description { kind: object.kind, made_at: site, first: object.value },
+            );
             names.note_drawn(number);
             number
         });
@@ -153,8 +200,24 @@ impl Number {
 
     fn give(&self, number: u32, drawn: u64) {
         let execution = with_execution(|execution| execution.number);
-        self.0.store(NAMED | u64::from(number) | u64::from(execution) << EXECUTION | drawn, Relaxed);
+        self.word().store(word_of(number) | u64::from(execution) << EXECUTION | drawn, Relaxed);
     }
+}
+
+fn word_of(number: u32) -> u64 {
+    assert!(u64::from(number) <= NUMBER, "there are too many objects");
+    NAMED | u64::from(number)
+}
+
+fn execution_of(word: u64) -> u32 {
+    (word >> EXECUTION) as u32 % EXECUTIONS
+}
+
+/// A word of memory as it was before others gave objects in it their numbers: that does not count as a change.
+pub(super) fn unnamed(names: &Names, word: u64) -> u64 {
+    let is_given = word & (BEGINNING | LENT) == NAMED && execution_of(word) != 0;
+    let first = || names.description((word & NUMBER) as u32).map(|description| description.first as u64);
+    is_given.then(first).flatten().unwrap_or(word)
 }
 
 fn with_names<R>(f: impl FnOnce(&mut Names) -> R) -> R {
@@ -178,6 +241,12 @@ fn draw() -> (u32, u32) {
     let loc = Loc::global(static_cell(address, "names", 0, Location::caller()) as usize);
     let nth = perform(Operation::Rmw { loc, op: RmwOp::Draw, operand: 1, ordering: Ordering::Relaxed });
     (with_names(|names| names.lazy(address)), nth as u32)
+}
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.known().fmt(f)
+    }
 }
 
 /// The number of an object whose cell is 0 at first, and what the object is.
@@ -204,6 +273,7 @@ impl Name {
 
     /// The number.
     #[track_caller]
+    #[inline(never)]
     pub(crate) fn get(&self) -> u32 {
         let address = std::ptr::from_ref(self).addr();
         self.number.get(|| Unnamed { address, kind: self.kind, value: 0, made_at: self.made_at })

@@ -43,6 +43,8 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Description {
     pub(crate) kind: &'static str,
     pub(crate) made_at: u32,
+    /// What its cell shows at first, if it was given its number when it was used.
+    pub(crate) first: i64,
 }
 
 /// A place in the source.
@@ -55,7 +57,7 @@ pub(crate) struct Site {
 
 impl Names {
     /// The number of a thread's `nth` object.
-    pub(crate) fn made_by(&mut self, by: ThreadKey, nth: u32, kind: &'static str, made_at: u32) -> u32 {
+    pub(crate) fn made_by(&mut self, by: ThreadKey, nth: u32, description: Description) -> u32 {
         let made = self.made.entry(by).or_default();
         let (next, nth) = (self.descriptions.len() as u32, nth as usize);
         if made.len() <= nth {
@@ -65,14 +67,14 @@ impl Names {
             made[nth] = next;
         }
         let number = made[nth];
-        self.describe(number, Description { kind, made_at })
+        self.describe(number, description)
     }
 
     /// The number of an object that was found somewhere.
-    pub(crate) fn found_at(&mut self, place: Place, first: i64, kind: &'static str, made_at: u32) -> u32 {
+    pub(crate) fn found_at(&mut self, place: Place, description: Description) -> u32 {
         let next = self.descriptions.len() as u32;
-        let number = *self.found.entry((place, first)).or_insert(next);
-        self.describe(number, Description { kind, made_at })
+        let number = *self.found.entry((place, description.first)).or_insert(next);
+        self.describe(number, description)
     }
 
     fn describe(&mut self, number: u32, description: Description) -> u32 {
@@ -101,7 +103,7 @@ impl Names {
 
     /// An object whose name was drawn, and where it was made or first used.
     pub(crate) fn drawn(&self) -> Option<(&'static str, &Site)> {
-        let Description { kind, made_at } = self.description(self.drawn?)?;
+        let Description { kind, made_at, .. } = self.description(self.drawn?)?;
         Some((kind, self.get_site(made_at)?))
     }
 
@@ -120,7 +122,7 @@ impl Names {
         let nth = self.lazy(address);
         match self.known_static(address) {
             Some(number) => number,
-            None => self.made_by(STATICS, nth, kind, used_at),
+            None => self.made_by(STATICS, nth, Description { kind, made_at: used_at, first: 0 }),
         }
     }
 

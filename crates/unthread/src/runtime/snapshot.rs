@@ -1,6 +1,7 @@
 //! What data was when a thread got access to it, so that a spin hint can tell whether the thread's turn has changed it.
 
-use super::current::with_thread;
+use super::current::{with_execution, with_thread};
+use super::name::unnamed;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
@@ -34,12 +35,21 @@ impl Snapshot {
     }
 }
 
-/// One number for data.
+/// One number for data. That objects in it have got their numbers is no change.
 fn picture(pointer: *const u8, size: usize) -> u64 {
+    const WORD: usize = size_of::<u64>();
+    let before = pointer.align_offset(WORD).min(size);
+    let words = (size - before) / WORD;
+    // SAFETY: the data is there as long as somebody has access to it, and all its bytes may be read, whatever they mean.
+    let byte = |at: usize| unsafe { pointer.add(at).read_volatile() };
+    // SAFETY: as above, and the words are aligned.
+    let word = |nth: usize| unsafe { pointer.add(before).cast::<u64>().add(nth).read_volatile() };
     let mut hasher = FxHasher::default();
-    for at in 0..size {
-        // SAFETY: the data is there as long as somebody has access to it, and all its bytes may be read, whatever they mean.
-        hasher.write_u8(unsafe { pointer.add(at).read_volatile() });
-    }
+    with_execution(|execution| {
+        let names = execution.names.borrow();
+        (0..before).for_each(|at| hasher.write_u8(byte(at)));
+        (0..words).for_each(|nth| hasher.write_u64(unnamed(&names, word(nth))));
+        (before + words * WORD..size).for_each(|at| hasher.write_u8(byte(at)));
+    });
     hasher.finish()
 }

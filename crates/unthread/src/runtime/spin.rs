@@ -275,7 +275,7 @@ fn ask(execution: &Execution, thread: &ThreadContext, here: &Here) -> Option<Req
         return (spin.idle >= MOST_IDLE).then(|| Request::of(Operation::Yield));
     }
     spin.idle = 0;
-    let picture = here.picture(thread.stack_base.get());
+    let picture = here.picture(thread.stack_base.get(), &execution.names.borrow());
     let Awaited { cells: awaiting, unseen, polls } =
         spin.end_turn(picture, execution.settings.turns, &execution.counting)?;
     let waits = if spin.turns < MOST_TURNS { Waits::Spinning } else { Waits::Forever };

@@ -1,7 +1,9 @@
 //! Where a thread stands: its registers and its stack. If both are as they were a turn of a loop ago, the turn has counted nothing.
 //!
-//! What a thread keeps on the heap is not looked at.
+//! What a thread keeps on the heap is not looked at, nor whether objects on its stack have got their numbers.
 
+use super::name::unnamed;
+use super::names::Names;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
@@ -24,14 +26,14 @@ impl Here {
     }
 
     /// One number for the registers and the stack up to its base; nothing where registers cannot be read.
-    pub(crate) fn picture(&self, base: usize) -> Option<u64> {
+    pub(crate) fn picture(&self, base: usize, names: &Names) -> Option<u64> {
         let [pointer, ..] = self.registers;
         let mut hasher = FxHasher::default();
         self.registers.iter().for_each(|&register| hasher.write_usize(register));
         for address in (pointer..base).step_by(size_of::<usize>()) {
             let word = std::ptr::with_exposed_provenance::<usize>(address);
             // SAFETY: the words between the stack pointer and the base are the frames of the functions that are running.
-            hasher.write_usize(unsafe { word.read_volatile() });
+            hasher.write_u64(unnamed(names, unsafe { word.read_volatile() } as u64));
         }
         (pointer != 0).then(|| hasher.finish())
     }

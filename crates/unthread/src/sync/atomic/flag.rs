@@ -1,7 +1,7 @@
 //! The atomic `bool`.
 
-use super::first::First;
 use super::value::{Atomic, Value, common_methods};
+use crate::runtime::Number;
 use std::fmt;
 use std::sync::atomic::Ordering;
 use unthread_checker::program::RmwOp;
@@ -26,7 +26,7 @@ pub struct AtomicBool {
 }
 
 impl AtomicBool {
-    common_methods!(bool, value => value as i64);
+    common_methods!(bool, value => Number::constant(value as u64));
 
     /// Logical and; gives the old value.
     #[track_caller]

@@ -1,7 +1,7 @@
 //! Atomic integers.
 
-use super::first::First;
 use super::value::{Atomic, Value, common_methods};
+use crate::runtime::Number;
 use std::fmt;
 use std::sync::atomic::Ordering;
 use unthread_checker::program::RmwOp;
@@ -28,7 +28,7 @@ macro_rules! integers {
         }
 
         impl $atomic {
-            common_methods!($int, value => value as i64);
+            common_methods!($int, value => Number::constant(value as i64 as u64));
 
             integers!(@fetch $int, fetch_add, Add, "Adds, and gives the old value. It wraps around.");
             integers!(@fetch $int, fetch_sub, Sub, "Subtracts, and gives the old value. It wraps around.");

@@ -2,7 +2,6 @@
 //!
 //! Orderings mean what a compiler makes of them on the machine that is checked; see the crate's documentation.
 
-mod first;
 mod flag;
 mod integer;
 mod pointer;

@@ -1,7 +1,7 @@
 //! The atomic pointer.
 
-use super::first::First;
 use super::value::{Atomic, Value, common_methods};
+use crate::runtime::Number;
 use std::fmt;
 use std::sync::atomic::Ordering;
 use unthread_checker::program::RmwOp;
@@ -31,10 +31,7 @@ unsafe impl<T> Send for AtomicPtr<T> {}
 unsafe impl<T> Sync for AtomicPtr<T> {}
 
 impl<T> AtomicPtr<T> {
-    common_methods!(*mut T, pointer => {
-        assert!(cfg!(feature = "const-new") || pointer.is_null(), "a pointer is null at first without feature `const-new`");
-        0
-    });
+    common_methods!(*mut T, pointer => Number::of_pointer(pointer));
 
     /// Moves the pointer on by so many bytes; gives the old one.
     #[track_caller]

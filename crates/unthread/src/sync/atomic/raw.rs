@@ -1,8 +1,7 @@
 //! Raw pointers to the values of atomics, and atomics from raw pointers.
 
-use super::first::First;
 use super::value::{Atomic, Value};
-use crate::runtime::{Unnamed, View, with_windows};
+use crate::runtime::{Number, Unnamed, View, with_windows};
 
 impl<T: Value> Atomic<T> {
     /// A pointer to memory that shows the value.
@@ -24,8 +23,7 @@ impl<T: Value> Atomic<T> {
             // SAFETY: the pointer comes from `as_ptr`, and its atomic is still there, as the caller promises.
             return unsafe { &*atomic.cast::<Atomic<T>>() };
         }
-        // SAFETY: as the caller promises.
-        let make = || Atomic::constant(First::constant(unsafe { pointer.read() }, 0));
+        let make = || Atomic::constant(Number::constant(0));
         let shadow = with_windows(|windows| windows.shadow(T::KIND, pointer.addr(), make));
         // SAFETY: it lives as long as the execution.
         let shadow = unsafe { &*shadow };

@@ -1,10 +1,10 @@
 //! What all atomic types share: a cell of the machine that holds the value as a number.
 
-use super::first::First;
 use crate::runtime::{
     Number, Unnamed, close_if_written, defer_cell, happens, new_object, perform, static_number, with_current,
     with_execution,
 };
+use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 use unthread_checker::execution::Operation;
 use unthread_checker::program::{self, Access, Loc, RmwOp};
@@ -22,10 +22,10 @@ pub(crate) trait Value: Copy + PartialEq {
 }
 
 /// An atomic value, which the machine holds.
-#[repr(C)]
+#[repr(transparent)]
 pub(crate) struct Atomic<T> {
     pub(super) cell: Number,
-    first: First<T>,
+    value: PhantomData<T>,
 }
 
 // SAFETY: all threads of an execution are coroutines on one OS thread, and they give way to one another only inside of operations.
@@ -46,17 +46,17 @@ impl<T: Value> Atomic<T> {
     #[cfg(not(feature = "const-new"))]
     #[track_caller]
     pub(crate) fn new(value: T) -> Atomic<T> {
-        Atomic { cell: Number::made(crate::runtime::create_cell(T::KIND, value.number())), first: First::none(value) }
+        Atomic::constant(Number::made(crate::runtime::create_cell(T::KIND, value.number())))
     }
 
     /// For a constant expression.
-    pub(crate) const fn constant((cell, first): (Number, First<T>)) -> Atomic<T> {
-        Atomic { cell, first }
+    pub(crate) const fn constant(cell: Number) -> Atomic<T> {
+        Atomic { cell, value: PhantomData }
     }
 
     /// The value that a constant expression gave it, if one did; of what is no static, only before it is used.
     fn first_value(&self) -> Option<i64> {
-        self.cell.own_bits().map(|bits| self.first.number(bits))
+        self.cell.own_bits().map(|bits| bits as i64)
     }
 
     /// The number of its cell.
@@ -66,11 +66,13 @@ impl<T: Value> Atomic<T> {
             address: std::ptr::from_ref(self).addr(),
             kind: T::KIND,
             value: self.first_value().unwrap_or_default(),
-            made_at: self.first.made_at(),
+            made_at: None,
         })
     }
 
+    /// Its cell. Not inlined: whether it is used for the first time must not be seen on the caller's stack.
     #[track_caller]
+    #[inline(never)]
     fn loc(&self) -> Loc {
         let cell = self.cell_now();
         let written = close_if_written(cell).map(|view| self.begin_anew(view));
@@ -187,7 +189,7 @@ macro_rules! common_methods {
             new($first: $value) -> Self {
                 Self { inner: Atomic::new($first) }
             } const {
-                Self { inner: Atomic::constant(First::constant($first, $number)) }
+                Self { inner: Atomic::constant($number) }
             }
         }
 
