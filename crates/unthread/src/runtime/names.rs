@@ -10,8 +10,8 @@ use unthread_checker::execution::ThreadKey;
 pub(crate) struct Names {
     /// What threads made, and what is named after statics: in the order in which it is made.
     made: FxHashMap<ThreadKey, Vec<u32>>,
-    /// What was found somewhere when it was first used, with its first value.
-    found: FxHashMap<(Place, i64), u32>,
+    /// What was found somewhere when it was first used.
+    found: FxHashMap<Place, u32>,
     descriptions: Vec<Description>,
     sites: Vec<Site>,
     /// Sites in this crate: destructors, which nobody calls by name.
@@ -73,7 +73,11 @@ impl Names {
     /// The number of an object that was found somewhere.
     pub(crate) fn found_at(&mut self, place: Place, description: Description) -> u32 {
         let next = self.descriptions.len() as u32;
-        let number = *self.found.entry((place, description.first)).or_insert(next);
+        let number = *self.found.entry(place).or_insert(next);
+        if self.description(number).is_some_and(|before| before.first != description.first) {
+            // Another thread may have put it there.
+            self.mark_unfit("an object begins with another value when the test is run again");
+        }
         self.describe(number, description)
     }
 

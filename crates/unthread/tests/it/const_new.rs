@@ -3,6 +3,7 @@
 use crate::holds;
 use unthread::cell::{Cell, UnsafeCell};
 use unthread::future::AtomicWaker;
+use unthread::model::{Builder, Engine, Verdict};
 use unthread::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
 use unthread::sync::{Arc, Weak};
 use unthread::thread;
@@ -150,4 +151,70 @@ fn objects_that_are_not_statics_are_made_inside_of_the_closure() {
     });
     assert_eq!(kind, "panic");
     assert!(message.contains("is used in several executions"), "{message}");
+}
+
+/// The first value of the head is an address, which is another one in every execution.
+#[test]
+fn an_object_that_begins_with_an_address_has_the_same_name_in_all_executions() {
+    struct Queue {
+        head: AtomicPtr<u32>,
+        first: *mut u32,
+    }
+    unsafe impl Send for Queue {}
+    unsafe impl Sync for Queue {}
+    impl Drop for Queue {
+        fn drop(&mut self) {
+            drop(unsafe { Box::from_raw(self.first) });
+        }
+    }
+    let executions = holds(|| {
+        // What is allocated before differs from execution to execution.
+        let _pad = vec![0u8; unthread::choose(0..2) * 64];
+        let first = Box::into_raw(Box::new(1));
+        let queue = Arc::new(Queue { head: AtomicPtr::new(first), first });
+        let other = {
+            let queue = queue.clone();
+            thread::spawn(move || queue.head.swap(std::ptr::null_mut(), AcqRel).is_null())
+        };
+        let taken = queue.head.swap(std::ptr::null_mut(), AcqRel).is_null();
+        assert!(taken != other.join().unwrap());
+    });
+    assert_eq!(executions, 4);
+}
+
+/// Objects may begin with numbers that count on from execution to execution.
+#[test]
+fn an_object_that_begins_with_another_value_has_the_same_name() {
+    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    for engine in [Engine::Dpor, Engine::Mcr, Engine::Cumulative] {
+        let report = Builder::new().engine(engine).report(|| {
+            let first = NEXT.fetch_add(1, Relaxed);
+            let cells = Arc::new([AtomicUsize::new(first), AtomicUsize::new(first)]);
+            let run = move |cells: &[AtomicUsize; 2], me: usize| {
+                cells[me].fetch_add(1, Relaxed);
+                cells[1 - me].load(Relaxed) - first
+            };
+            let other = {
+                let cells = cells.clone();
+                thread::spawn(move || run(&cells, 1))
+            };
+            assert_ne!((run(&cells, 0), other.join().unwrap()), (0, 0));
+        });
+        assert_eq!(
+            (report.verdict(), report.engine, report.statistics.executions),
+            (Verdict::Verified, Engine::Dpor, 3)
+        );
+        let report = Builder::new().engine(engine).report(|| {
+            let number = Arc::new(AtomicUsize::new(NEXT.fetch_add(1, Relaxed)));
+            let first = number.load(Relaxed);
+            let other = {
+                let number = number.clone();
+                thread::spawn(move || number.store(number.load(Relaxed) + 1, Relaxed))
+            };
+            number.store(number.load(Relaxed) + 1, Relaxed);
+            other.join().unwrap();
+            assert_eq!(number.load(Relaxed), first + 2);
+        });
+        assert_eq!(report.verdict(), Verdict::Violation);
+    }
 }

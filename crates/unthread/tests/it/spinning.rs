@@ -4,7 +4,7 @@ use crate::{fails, holds};
 use std::collections::BTreeSet;
 use std::sync::Mutex as StdMutex;
 use unthread::cell::UnsafeCell;
-use unthread::model::{Builder, StopReason, Verdict};
+use unthread::model::{Builder, Engine, MemoryModel, StopReason, Verdict};
 use unthread::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use unthread::sync::atomic::{AtomicBool, AtomicUsize};
 use unthread::sync::{Arc, Mutex};
@@ -358,4 +358,30 @@ fn a_loop_that_gives_up_is_no_failure_where_schedulers_are_fair() {
     assert!(builder.try_check(gives_up_after_turns(true)).is_ok());
     // Nobody sets it: that has nothing to do with who goes first.
     assert_eq!(builder.report(gives_up_after_turns(false)).verdict(), Verdict::Violation);
+}
+
+/// A thread that waits takes no turn more because another one uses an object on its stack for the first time, and gives it its name.
+#[test]
+fn that_an_object_gets_its_name_is_no_turn_of_a_loop() {
+    fn run(ready: &AtomicUsize, others: &[AtomicUsize; 3]) {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // Nobody else uses these. Each gets its name when the thread has done what comes before.
+                others.iter().for_each(|other| _ = other.load(Relaxed));
+                ready.store(1, Release);
+            });
+            while ready.load(Acquire) == 0 {
+                thread::yield_now();
+            }
+        });
+    }
+    // Every order of all steps: the loop takes its turns before, between and after those of the other thread.
+    let check = |body: fn()| Builder::new().engine(Engine::Exhaustive).memory(MemoryModel::Sc).report(body);
+    let named = check(|| run(&AtomicUsize::new(0), &[5, 6, 7].map(AtomicUsize::new)));
+    let unnamed = check(|| {
+        let (ready, others) = (AtomicUsize::const_new(0), [5, 6, 7].map(AtomicUsize::const_new));
+        run(&ready, &others);
+    });
+    assert_eq!((named.verdict(), unnamed.verdict()), (Verdict::Verified, Verdict::Verified), "{unnamed:?}");
+    assert_eq!(named.statistics, unnamed.statistics);
 }
