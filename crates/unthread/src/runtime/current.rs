@@ -1,6 +1,7 @@
 //! The running thread, and how it asks the machine for something.
 
-use super::execution::{Execution, Since, ThreadContext};
+use super::context::{Since, ThreadContext};
+use super::execution::Execution;
 use super::names::Description;
 use super::panics::Abandoned;
 use std::cell::Cell;

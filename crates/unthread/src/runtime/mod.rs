@@ -2,6 +2,7 @@
 //!
 //! Everything here belongs to one OS thread. Pointers to the running thread are kept in a thread-local while its coroutine runs.
 
+mod context;
 mod current;
 mod execution;
 mod fiber;
@@ -17,11 +18,12 @@ mod statics;
 mod subject;
 mod windows;
 
+pub(crate) use context::{OpenAccess, Since};
 pub(crate) use current::{
     Request, abandon_or, create_cell, defer_cell, happens, in_execution, is_live, is_panicking, naming, new_object,
     perform, request, unwinds, with_current, with_execution, with_thread,
 };
-pub(crate) use execution::{Counting, OpenAccess, Settings, Since};
+pub(crate) use execution::{Counting, Settings};
 pub(crate) use name::{Name, Number, Unnamed};
 pub(crate) use panics::fail;
 pub(crate) use places::{forget_block, kept, note_allocation, note_block};

@@ -165,36 +165,35 @@ impl Number {
         if is_static(std::ptr::from_ref(self).addr()) {
             return static_cell(object.address, object.kind, object.value, location);
         }
-        if let Some(place) = place_of(object.address) {
-            let number = with_names(|names| {
-                if place.instance > 0 {
-                    names.mark_unfit("an object is where another one was");
-                }
-                let site = names.site(location);
-                names.found_at(place, Description { kind: object.kind, made_at: site, first: object.value })
-            });
-            self.give(number, 0);
-            defer_cell(number, object.value);
-            return number;
-        }
-        let (lazy, nth) = draw();
-        if let Some(known) = self.known() {
-            note_known(known);
-            return known;
-        }
+        let made_at = with_names(|names| names.site(location));
+        let description = Description { kind: object.kind, made_at, first: object.value };
+        let Some(place) = place_of(object.address) else { return self.draw_name(description) };
         let number = with_names(|names| {
-            let site = names.site(location);
-            let number = names.made_by(
-                named_after(lazy),
-                nth,
-                Description { kind: object.kind, made_at: site, first: object.value },
-            );
-            names.note_drawn(number);
+            if place.instance > 0 {
+                names.mark_unfit("an object is where another one was");
+            }
+            names.found_at(place, description)
+        });
+        self.give(number, 0);
+        defer_cell(number, object.value);
+        number
+    }
+
+    /// Draws a number for the object, and names it by that, unless somebody else has been quicker.
+    #[track_caller]
+    fn draw_name(&self, description: Description) -> u32 {
+        let (lazy, nth) = draw();
+        let number = self.known().unwrap_or_else(|| {
+            let number = with_names(|names| {
+                let number = names.made_by(named_after(lazy), nth, description);
+                names.note_drawn(number);
+                number
+            });
+            self.give(number, DRAWN);
+            defer_cell(number, description.first);
             number
         });
-        self.give(number, DRAWN);
         note_known(number);
-        defer_cell(number, object.value);
         number
     }
 

@@ -1,7 +1,8 @@
 //! Panics of the code under test: noted where they happen, and shown only as part of the report.
 
+use super::context::ThreadContext;
 use super::current::{Request, suspend, with_current};
-use super::execution::{Execution, ThreadContext};
+use super::execution::Execution;
 use super::fiber::{Fiber, Handover};
 use super::names::Site;
 use std::any::Any;

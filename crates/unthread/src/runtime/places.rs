@@ -8,8 +8,8 @@
 //! addresses, nor on who asks, nor on what else was allocated: closures may print, or note something outside of the execution, and a buffer there may grow in one execution and not in another.
 //! Of objects that are in one place one after the other, those count that are used.
 
+use super::context::ThreadContext;
 use super::current::{named_after, with_current, with_execution, with_thread};
-use super::execution::ThreadContext;
 use super::names::STATICS;
 use super::statics::is_static;
 use rustc_hash::FxHashMap;

@@ -13,8 +13,9 @@
 //! a one as far as it has done what a recent one did, and changed nothing.
 //! A lock that could not be taken and a thread that has not ended are waited for, too.
 
+use super::context::ThreadContext;
 use super::current::{Request, after, may_be_silent, request, with_thread};
-use super::execution::{Counting, Execution, ThreadContext};
+use super::execution::{Counting, Execution};
 use super::stack::Here;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;

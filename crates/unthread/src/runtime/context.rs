@@ -1,0 +1,157 @@
+//! A thread of an execution: what it wants, what it has, and how far it is.
+
+use super::current::Naming;
+use super::execution::Settings;
+use super::fiber::{Fiber, Handover, StackRange};
+use super::panics::{self, Panicked};
+use super::places::Allocations;
+use super::{Request, forget_block};
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::rc::Rc;
+use unthread_checker::execution::{Operation, ThreadKey};
+use unthread_checker::program::Loc;
+
+/// A thread of an execution.
+pub(crate) struct ThreadContext {
+    pub(crate) key: ThreadKey,
+    pub(crate) name: Option<String>,
+    pub(crate) fiber: RefCell<Option<Fiber>>,
+    pub(crate) handover: Cell<Option<NonNull<Handover>>>,
+    /// What it wants next.
+    pub(crate) request: RefCell<Request>,
+    pub(crate) new_cells: RefCell<Vec<(Loc, i64)>>,
+    pub(crate) n_objects: Cell<u32>,
+    pub(crate) open_accesses: RefCell<Vec<OpenAccess>>,
+    pub(crate) n_forks: Cell<u32>,
+    /// The thread that it forks, before the machine has been told.
+    pub(crate) child: Cell<Option<usize>>,
+    /// The cell that `unpark` sets.
+    pub(crate) token: Cell<Option<u32>>,
+    /// Statics that it knows to be there.
+    pub(crate) known_lazies: RefCell<Vec<usize>>,
+    /// Objects that it has drawn numbers for.
+    pub(crate) drawn_for: RefCell<Vec<u32>>,
+    /// Objects are named after a static.
+    pub(crate) naming: Cell<Option<Naming>>,
+    pub(crate) locals: RefCell<Vec<(usize, Local)>>,
+    pub(crate) panicked: RefCell<Option<Panicked>>,
+    /// The panic before that one.
+    pub(crate) panicked_before: RefCell<Option<Panicked>>,
+    pub(crate) spin: RefCell<super::spin::Spin>,
+    /// Its stack, until it has ended.
+    pub(crate) stack: Cell<StackRange>,
+    pub(crate) allocations: Allocations,
+    /// Calls into this module that it is in.
+    pub(crate) calls: Cell<u32>,
+    /// Where the stack of the code under test begins: an address above all of it. What lies above that changes whenever the thread is resumed.
+    pub(crate) stack_base: Cell<usize>,
+    pub(crate) wakeups_left: Cell<u32>,
+    pub(crate) failures_left: Cell<u32>,
+    pub(crate) timeouts_left: Cell<u32>,
+    /// It unwinds because its execution is abandoned.
+    pub(crate) unwinds: Cell<bool>,
+    /// It is on its own stack right now.
+    pub(crate) runs: Cell<bool>,
+    /// It has been left where going on would have ended the process.
+    pub(crate) stopped: Cell<bool>,
+    pub(crate) ended: Cell<bool>,
+}
+
+/// The value of a thread-local variable; nothing once it has been dropped.
+type Local = Option<Rc<dyn Any>>;
+
+/// An access to plain data that lasts.
+pub(crate) struct OpenAccess {
+    pub(crate) object: u32,
+    pub(crate) writes: bool,
+    /// It lasts as long as a pointer, which need not be used to its end.
+    pub(crate) by_pointer: bool,
+    pub(crate) since: Since,
+}
+
+/// What a thread has done since it was last said that it accesses something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Since {
+    Nothing,
+    /// Nothing that others could have seen.
+    Looked,
+    /// Something that may have let others access it.
+    Acted,
+}
+
+impl ThreadContext {
+    /// One that has not begun, and has no stack.
+    pub(super) fn new(key: ThreadKey, name: Option<String>, settings: Settings) -> ThreadContext {
+        ThreadContext {
+            key,
+            name,
+            fiber: RefCell::new(None),
+            handover: Cell::new(None),
+            request: RefCell::new(Request::of(Operation::End)),
+            new_cells: RefCell::default(),
+            n_objects: Cell::new(0),
+            open_accesses: RefCell::default(),
+            stack: Cell::default(),
+            allocations: Allocations::default(),
+            calls: Cell::new(0),
+            stack_base: Cell::new(0),
+            n_forks: Cell::new(0),
+            child: Cell::new(None),
+            token: Cell::new(None),
+            known_lazies: RefCell::default(),
+            drawn_for: RefCell::default(),
+            naming: Cell::new(None),
+            locals: RefCell::default(),
+            panicked: RefCell::default(),
+            panicked_before: RefCell::default(),
+            spin: RefCell::default(),
+            wakeups_left: Cell::new(settings.wakeups),
+            failures_left: Cell::new(settings.failures),
+            timeouts_left: Cell::new(settings.timeouts),
+            unwinds: Cell::new(false),
+            runs: Cell::new(false),
+            stopped: Cell::new(false),
+            ended: Cell::new(false),
+        }
+    }
+
+    /// Whether it has access to plain data.
+    pub(super) fn has_pointers(&self) -> bool {
+        !self.open_accesses.borrow().is_empty()
+    }
+
+    /// The thread's body, on its own stack.
+    pub(super) fn run(&self, handover: &Handover, body: Box<dyn FnOnce()>) {
+        self.handover.set(Some(NonNull::from(handover)));
+        let bottom = 0usize;
+        self.stack_base.set((&raw const bottom).addr());
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            body();
+            self.drop_locals();
+        }));
+        self.unwinds.set(false);
+        if outcome.is_err() {
+            let _ = catch_unwind(AssertUnwindSafe(|| self.drop_locals()));
+        }
+        if let Err(payload) = outcome {
+            let _ = catch_unwind(AssertUnwindSafe(|| panics::fail(&*payload)));
+        }
+    }
+
+    /// Drops the values of thread-locals, and those that come up meanwhile.
+    fn drop_locals(&self) {
+        loop {
+            let next = self.locals.borrow_mut().iter_mut().rev().find_map(|local| local.1.take());
+            match next {
+                Some(local) => {
+                    forget_block(Rc::as_ptr(&local).addr());
+                    drop(local);
+                }
+                None => return,
+            }
+        }
+    }
+}
