@@ -6,6 +6,8 @@
 
 #[cfg(unix)]
 mod aborting;
+// It has an allocator of its own.
+#[cfg(not(feature = "global-allocator"))]
 mod allocation;
 mod beyond_loom;
 mod const_new;
