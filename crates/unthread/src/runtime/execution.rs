@@ -9,7 +9,7 @@ use super::windows::Windows;
 use super::{Request, name, panics};
 use rustc_hash::FxHashMap;
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::rc::Rc;
@@ -32,7 +32,7 @@ pub(crate) struct Execution {
     /// Operations since it was abandoned.
     pub(crate) stragglers: Cell<u32>,
     /// Values of atomics that somebody has exclusive access to, by the number of their cells.
-    pub(crate) lent: RefCell<FxHashMap<u32, Box<u64>>>,
+    pub(crate) lent: RefCell<FxHashMap<u32, Rc<UnsafeCell<u64>>>>,
     /// The last value that was stored to each cell, by whichever thread.
     pub(crate) mirror: RefCell<Vec<i64>>,
     /// Memory that shows values of atomics.

@@ -8,7 +8,8 @@
 //! found there is taken to be a new atomic in the same place.
 
 use super::current::{perform, with_current, with_execution};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::rc::Rc;
 use unthread_checker::execution::Operation;
 use unthread_checker::program::{Access, Loc, Ordering};
 
@@ -44,7 +45,8 @@ enum Owner {
     /// Ours, made for the atomic at that address.
     Ours {
         atomic: *const (),
-        _word: Box<u64>,
+        /// Nobody else has it, but a box would have to be the only way to it.
+        _word: Rc<UnsafeCell<u64>>,
     },
     Theirs,
 }
@@ -86,8 +88,8 @@ impl Windows {
         if let Some(window) = all.iter().find(is_ours) {
             return window.view.memory;
         }
-        let mut word = Box::new(0u64);
-        view.memory = std::ptr::from_mut(&mut *word).cast();
+        let word = Rc::new(UnsafeCell::new(0));
+        view.memory = word.get().cast();
         // SAFETY: there is room for any value of an atomic.
         unsafe { (view.write)(view.memory, value) };
         all.push(Window { cell, view, shown: value, owner: Owner::Ours { atomic, _word: word } });

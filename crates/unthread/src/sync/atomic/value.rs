@@ -143,7 +143,7 @@ impl<T: Value> Atomic<T> {
             self.cell.lend(new_object(T::KIND));
         }
         let lent = lent_value::<T>(self.cell.lent().expect("it has just been lent"));
-        // SAFETY: the word is boxed, belongs to this atomic alone as long as the execution lives, and holds a value from here on.
+        // SAFETY: the word stays where it is, belongs to this atomic alone as long as the execution lives, and holds a value from here on.
         unsafe {
             value.into_iter().for_each(|value| lent.write(value));
             &mut *lent
@@ -176,8 +176,7 @@ fn lent_value<T>(cell: u32) -> *mut T {
     const { assert!(size_of::<T>() <= size_of::<u64>() && align_of::<T>() <= align_of::<u64>()) };
     with_execution(|execution| {
         let mut lent = execution.lent.borrow_mut();
-        let word = lent.entry(cell).or_default();
-        std::ptr::from_mut::<u64>(&mut **word).cast()
+        lent.entry(cell).or_default().get().cast()
     })
 }
 
