@@ -2,7 +2,9 @@
 
 pub use std::alloc::Layout;
 
-use crate::runtime::{forget_block, in_execution, note_allocation, note_block, with_execution};
+use crate::runtime::{
+    forget_allocation, forget_block, in_execution, keep_back, note_allocation, note_block, with_execution,
+};
 use std::alloc::{GlobalAlloc, System};
 use std::panic::Location;
 
@@ -133,19 +135,27 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        forget_block(pointer.addr());
+        if in_execution() {
+            // What is moved leaves memory behind that others may still use, though they must not.
+            // SAFETY: as the caller promises; the new block is as large as the part that is copied, or larger.
+            return unsafe {
+                let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+                if !moved.is_null() {
+                    moved.copy_from_nonoverlapping(pointer, layout.size().min(size));
+                    self.dealloc(pointer, layout);
+                }
+                moved
+            };
+        }
         // SAFETY: as the caller promises.
-        let moved = unsafe { self.inner.realloc(pointer, layout, size) };
-        if moved.is_null() {
-            noted(pointer, layout.size())
-        } else {
-            noted(moved, size)
-        };
-        moved
+        unsafe { self.inner.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        forget_block(pointer.addr());
+        if keep_back(pointer, layout) {
+            return;
+        }
+        forget_allocation(pointer.addr());
         // SAFETY: as the caller promises.
         unsafe { self.inner.dealloc(pointer, layout) };
     }

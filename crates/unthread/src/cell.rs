@@ -1,7 +1,7 @@
 //! Cells whose accesses are checked for data races.
 
 use crate::runtime::{
-    Name, OpenAccess, Request, Since, Snapshot, abandon_or, request, with_current, with_execution, with_thread,
+    Kind, Name, OpenAccess, Request, Since, Snapshot, abandon_or, request, with_current, with_execution, with_thread,
 };
 use std::fmt;
 use unthread_checker::execution::{Buffers, Operation};
@@ -114,9 +114,9 @@ impl<T> UnsafeCell<T> {
     constructors! {
         /// A cell with a value.
         new(value: T) -> UnsafeCell<T> {
-            UnsafeCell { name: Name::new("UnsafeCell"), data: std::cell::UnsafeCell::new(value) }
+            UnsafeCell { name: Name::new(Kind::UnsafeCell), data: std::cell::UnsafeCell::new(value) }
         } const {
-            UnsafeCell { name: Name::constant("UnsafeCell"), data: std::cell::UnsafeCell::new(value) }
+            UnsafeCell { name: Name::constant(Kind::UnsafeCell), data: std::cell::UnsafeCell::new(value) }
         }
     }
 

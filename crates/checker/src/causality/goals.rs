@@ -1,13 +1,13 @@
 //! What can be asked about a run: each goal is a literal, assumed when the question is put.
 
 use super::{Causality, Event};
-use crate::execution::{MemoryModel, Operation, ThreadKey};
-use crate::program::{Access, Loc, LockMode};
+use crate::execution::{CellAccess, MemoryModel, Operation, ThreadKey};
+use crate::program::{Loc, LockMode};
 use crate::solver::{Lit, Node};
 use std::collections::BTreeMap;
 
-/// An access: the event, the location, whether it writes, whether it is plain.
-type PlainAccess = (usize, Loc, bool, bool);
+/// An event, and an access that it makes.
+type PlainAccess = (usize, CellAccess);
 
 /// The questions.
 #[derive(Default)]
@@ -189,13 +189,13 @@ impl Causality {
 
     /// Pairs of accesses that race if both can be next.
     fn add_races(&mut self) {
-        let accesses: Vec<_> = (0..self.events.len()).filter_map(|event| self.access(event)).collect();
-        if accesses.iter().all(|access| !access.3) {
+        let of = |event: usize| Some((event, self.events[event].operation.cell_access()?));
+        let accesses: Vec<PlainAccess> = (0..self.events.len()).filter_map(of).collect();
+        if accesses.iter().all(|(_, access)| !access.plain) {
             return;
         }
-        let conflict = |this: &Causality, (first, loc, writes, plain): PlainAccess, other: PlainAccess| {
-            let other_thread = this.events[first].thread != this.events[other.0].thread;
-            loc == other.1 && other_thread && (writes || other.2) && (plain || other.3)
+        let conflict = |this: &Causality, first: PlainAccess, other: PlainAccess| {
+            this.events[first.0].thread != this.events[other.0].thread && first.1.conflicts(&other.1)
         };
         for (at, &first) in accesses.iter().enumerate() {
             for &second in &accesses[at + 1..] {
@@ -262,16 +262,6 @@ impl Causality {
             self.problem.conditional.push((late, self.events[event].issue, commit));
         }
         late
-    }
-
-    fn access(&self, event: usize) -> Option<PlainAccess> {
-        match self.events[event].operation {
-            Operation::Read { loc, access, .. } => Some((event, loc, false, access == Access::Plain)),
-            Operation::Write { loc, access, .. } => Some((event, loc, true, access == Access::Plain)),
-            Operation::Touch { loc, writes } => Some((event, loc, writes, true)),
-            Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => Some((event, loc, true, false)),
-            _ => None,
-        }
     }
 
     /// Makes the literal imply that the event is its thread's next.

@@ -4,8 +4,8 @@
 //! thread, and nothing else, except that a fork adds a thread at the end. Explicit-state search relies on that.
 
 use super::{
-    Buffers, Failure, FailureKind, Forwarding, Operation, Poll, Rules, Shared, State, Status, Subject, ThreadId,
-    ThreadState, Waits,
+    Buffers, Dropped, Failure, FailureKind, Forwarding, Operation, Poll, Rules, Shared, State, Status, Subject,
+    ThreadId, ThreadState, Waits,
 };
 use crate::program::{Loc, LockMode, Ordering, RmwOp};
 use crate::schedule::{Action, Step};
@@ -33,6 +33,11 @@ pub struct Performed {
     pub failure: Option<Failure>,
     /// Cells that the thread made after its operation, with their first values.
     pub created: Vec<(Loc, i64)>,
+    /// Objects that the thread dropped after its operation.
+    ///
+    /// A drop is no step of its own. Between the operation and the drop the thread does nothing that others can see, so whatever can happen before the drop
+    /// and after the operation can happen after both.
+    pub dropped: Vec<Dropped>,
 }
 
 impl Performed {
@@ -232,18 +237,26 @@ impl<'s, S: Subject> Machine<'s, S> {
 
     fn flush(&self, state: &mut State<S::Thread>, thread: ThreadId, at: usize) -> Performed {
         let entry = state.threads[thread.index()].buffer.flush(at);
-        let failure = state.shared.check(entry.loc).err();
-        if failure.is_none() {
+        let dropped_by = state.shared.dropped_by(entry.loc);
+        let failure = match dropped_by {
+            // The thread itself: its store came before that, whenever it arrives.
+            Some(by) if by == thread => None,
+            Some(_) => Some(self.use_after_drop(state, thread, entry.loc)),
+            None => state.shared.check(entry.loc).err(),
+        };
+        if failure.is_none() && dropped_by.is_none() {
             state.shared.write(entry.loc, entry.value);
             state.shared.note_access(entry.loc, thread, true);
         }
         let written = Some((entry.loc, entry.value));
-        Performed { operation: None, result: 0, written, buffered: false, failure, created: Vec::new() }
+        let (created, dropped) = Default::default();
+        Performed { operation: None, result: 0, written, buffered: false, failure, created, dropped }
     }
 
     fn perform(&self, state: &mut State<S::Thread>, id: ThreadId, choice: Option<i64>) -> Performed {
         let operation = self.subject.operation(&state.threads[id.index()].local);
-        let mut created = Vec::new();
+        let (mut created, mut dropped) = (Vec::new(), Vec::new());
+        let n_threads = state.threads.len();
         let outcome = self.effect(state, id, &operation, choice, &mut created);
         let thread = &mut state.threads[id.index()];
         let (result, written, failure) = match outcome {
@@ -260,7 +273,14 @@ impl<'s, S: Subject> Machine<'s, S> {
         }
         let buffered = written.is_some() && self.is_buffered(&operation);
         created.iter().for_each(|&(loc, value)| state.shared.create(loc, value));
-        Performed { operation: Some(operation), result, written, buffered, failure, created }
+        for at in std::iter::once(id.index()).chain(n_threads..state.threads.len()) {
+            let State { shared, threads } = &mut *state;
+            self.subject.take_dropped(&mut threads[at].local, &mut |end| {
+                shared.drop_object(end.object, ThreadId(at as u16));
+                dropped.push(end);
+            });
+        }
+        Performed { operation: Some(operation), result, written, buffered, failure, created, dropped }
     }
 
     /// Does to memory, buffer and locks what the operation does. Gives its result and what it wrote.
@@ -272,6 +292,14 @@ impl<'s, S: Subject> Machine<'s, S> {
         choice: Option<i64>,
         created: &mut Vec<(Loc, i64)>,
     ) -> Result<(i64, Option<(Loc, i64)>), Failure> {
+        if let Some(gone) = self.dropped_in_use(state, id, operation) {
+            return Err(self.use_after_drop(state, id, gone));
+        }
+        if let Operation::Count { loc, by: -1, .. } = *operation
+            && self.view(state, id, loc) <= 0
+        {
+            return Err(self.use_after_drop(state, id, loc));
+        }
         if let Some(loc) = operation.loc() {
             state.shared.check(loc)?;
             return Ok(self.access(state, id, operation, loc));
@@ -332,6 +360,21 @@ impl<'s, S: Subject> Machine<'s, S> {
             _ => {}
         }
         Ok((result, None))
+    }
+
+    /// An object that the operation uses and that has been dropped.
+    pub(crate) fn dropped_in_use(&self, state: &State<S::Thread>, id: ThreadId, operation: &Operation) -> Option<Loc> {
+        if !state.shared.has_dropped() {
+            return None;
+        }
+        let whole = self.subject.part_of(&state.threads[id.index()].local);
+        operation.uses().chain(whole).find(|&used| state.shared.dropped_by(used).is_some())
+    }
+
+    /// A thread uses an object that has been dropped.
+    fn use_after_drop(&self, state: &State<S::Thread>, id: ThreadId, object: Loc) -> Failure {
+        let message = self.subject.use_after_drop(&state.threads[id.index()].local, object);
+        Failure::new(FailureKind::UseAfterFree, message)
     }
 
     /// Reads and writes of cells.

@@ -107,6 +107,44 @@ pub enum Operation {
     End,
 }
 
+/// The end of an object of the code under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// The object, by its cell.
+    pub object: Loc,
+    /// What it was used for.
+    pub kind: ObjectKind,
+}
+
+/// What the operations on an object are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// Reads and writes.
+    Cell,
+    /// Those of a lock, and reads and writes.
+    Lock,
+    /// Waiting and notifying.
+    Condvar,
+}
+
+/// An access to a cell, as far as races are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CellAccess {
+    /// The cell.
+    pub loc: Loc,
+    /// Whether it changes the cell.
+    pub writes: bool,
+    /// Whether it races with accesses that are not ordered with it.
+    pub plain: bool,
+}
+
+impl CellAccess {
+    /// Whether two accesses of different threads must not happen at the same time.
+    pub fn conflicts(&self, other: &CellAccess) -> bool {
+        self.loc == other.loc && (self.writes || other.writes) && (self.plain || other.plain)
+    }
+}
+
 /// What went wrong in a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Failure {
@@ -169,6 +207,30 @@ impl Operation {
             Operation::TryLock { .. } | Operation::Downgrade { .. } | Operation::Wait { .. } => true,
             _ => false,
         }
+    }
+
+    /// The access to a cell that the operation makes.
+    pub fn cell_access(&self) -> Option<CellAccess> {
+        let (loc, writes, plain) = match *self {
+            Operation::Read { loc, access, .. } => (loc, false, access == Access::Plain),
+            Operation::Write { loc, access, .. } => (loc, true, access == Access::Plain),
+            Operation::Touch { loc, writes } => (loc, writes, true),
+            Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => (loc, true, false),
+            _ => return None,
+        };
+        Some(CellAccess { loc, writes, plain })
+    }
+
+    /// The objects that the operation uses: a cell, or a lock and a condition variable. An object of the code under test has one number, whatever it is.
+    pub fn uses(&self) -> impl Iterator<Item = Loc> + use<> {
+        let object = |number: u32| Loc::global(number as usize);
+        let condvar = match *self {
+            Operation::Wait { condvar, .. }
+            | Operation::Reacquire { condvar, .. }
+            | Operation::Notify { condvar, .. } => Some(condvar),
+            _ => None,
+        };
+        self.loc().into_iter().chain(self.lock().map(object)).chain(condvar.map(object))
     }
 
     /// The cell that the operation reads or writes.

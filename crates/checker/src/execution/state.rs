@@ -43,6 +43,8 @@ pub struct Shared {
     /// Heap cells that are not 0, by location.
     heap: Vec<(Loc, i64)>,
     freed: Vec<Loc>,
+    /// For each object that has a global cell, the thread that has dropped it, counted from 1; 0 for none.
+    dropped: Vec<u16>,
     /// Locks that are held, sorted.
     held: Vec<(u32, LockMode, ThreadId)>,
     /// Threads that wait for a condition variable, sorted, and whether they have been notified.
@@ -60,6 +62,7 @@ impl Shared {
             cells,
             heap: Vec::new(),
             freed: Vec::new(),
+            dropped: Vec::new(),
             held: Vec::new(),
             waiting: Vec::new(),
             runs: None,
@@ -163,6 +166,7 @@ impl Shared {
             (Some(index), _) if index >= self.cells.len() => {
                 Err(Failure::new(InvalidPointer, "a pointer leads outside of memory"))
             }
+            _ if self.dropped_by(loc).is_some() => Err(Failure::new(UseAfterFree, format!("{loc} has been dropped"))),
             (_, Some(block)) if self.freed.binary_search(&block).is_ok() => {
                 Err(Failure::new(UseAfterFree, format!("{loc} has been freed")))
             }
@@ -180,6 +184,26 @@ impl Shared {
                 true
             }
         }
+    }
+
+    /// A thread drops an object.
+    pub fn drop_object(&mut self, object: Loc, thread: ThreadId) {
+        let Some(index) = object.as_global() else { return };
+        if self.dropped.len() <= index {
+            self.dropped.resize(index + 1, 0);
+        }
+        self.dropped[index] = thread.0 + 1;
+    }
+
+    /// Whether anything has been dropped.
+    pub fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
+    /// The thread that has dropped an object.
+    pub fn dropped_by(&self, object: Loc) -> Option<ThreadId> {
+        let by = *self.dropped.get(object.as_global()?)?;
+        (by > 0).then(|| ThreadId(by - 1))
     }
 
     /// Whether the lock can be taken now.

@@ -1,6 +1,6 @@
 //! What concerns several threads at once: an execution that cannot go on, and data races.
 
-use super::{Buffers, Machine, Operation, Poll, State, Status, Subject, ThreadId, Waits};
+use super::{Buffers, CellAccess, Machine, Operation, Poll, State, Status, Subject, ThreadId, Waits};
 use crate::program::{Access, Loc};
 use crate::schedule::{Action, Step};
 use smallvec::SmallVec;
@@ -57,9 +57,7 @@ type Nexts = SmallVec<[Next; 8]>;
 /// An access that can be next.
 struct Next {
     step: Step,
-    loc: Loc,
-    writes: bool,
-    plain: bool,
+    access: CellAccess,
 }
 
 impl<S: Subject> Machine<'_, S> {
@@ -117,20 +115,21 @@ impl<S: Subject> Machine<'_, S> {
         let operations: Nexts = running
             .filter_map(|(index, thread)| {
                 let step = Step { thread: ThreadId(index as u16), action: Action::Run };
-                next_access(step, &self.subject.operation(&thread.local))
+                let access = self.subject.operation(&thread.local).cell_access()?;
+                Some(Next { step, access })
             })
             .collect();
-        if operations.is_empty() {
+        let waiting = self.waiting_stores(state);
+        if !operations.iter().chain(&waiting).any(|next| next.access.plain) {
             return Vec::new();
         }
-        let waiting = self.waiting_stores(state);
         let mut races = Vec::new();
         for (at, first) in operations.iter().enumerate() {
             let others = operations[at + 1..].iter().chain(&waiting);
             races.extend(
                 others
                     .filter(|second| conflict(first, second))
-                    .map(|second| Race { loc: first.loc, accesses: [first.step, second.step] }),
+                    .map(|second| Race { loc: first.access.loc, accesses: [first.step, second.step] }),
             );
         }
         races
@@ -145,27 +144,14 @@ impl<S: Subject> Machine<'_, S> {
             thread.buffer.flushable(&self.rules).map(move |at| {
                 let entry = &thread.buffer.entries()[at];
                 let step = Step { thread: ThreadId(index as u16), action: Action::Flush(at as u8) };
-                Next { step, loc: entry.loc, writes: true, plain: entry.access == Access::Plain }
+                let plain = entry.access == Access::Plain;
+                Next { step, access: CellAccess { loc: entry.loc, writes: true, plain } }
             })
         });
         stores.collect()
     }
 }
 
-fn next_access(step: Step, operation: &Operation) -> Option<Next> {
-    let (loc, writes, plain) = match *operation {
-        Operation::Read { loc, access, .. } => (loc, false, access == Access::Plain),
-        Operation::Write { loc, access, .. } => (loc, true, access == Access::Plain),
-        Operation::Touch { loc, writes } => (loc, writes, true),
-        Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => (loc, true, false),
-        _ => return None,
-    };
-    Some(Next { step, loc, writes, plain })
-}
-
 fn conflict(first: &Next, second: &Next) -> bool {
-    first.step.thread != second.step.thread
-        && first.loc == second.loc
-        && (first.writes || second.writes)
-        && (first.plain || second.plain)
+    first.step.thread != second.step.thread && first.access.conflicts(&second.access)
 }

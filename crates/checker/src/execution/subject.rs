@@ -1,6 +1,6 @@
 //! The seam between programs and the machine.
 
-use super::{Failure, Operation, State};
+use super::{Dropped, Failure, Operation, State};
 use crate::program::{Loc, LockMode, Pc, Program, Span};
 use crate::report::FinalState;
 
@@ -89,6 +89,19 @@ pub trait Subject {
 
     /// Hands over the cells that a thread has made since it was last asked, with their first values. Nobody else can know them yet.
     fn take_new_cells(&self, _: &mut Self::Thread, _: &mut dyn FnMut(Loc, i64)) {}
+
+    /// Hands over the objects that a thread has dropped since it was last asked.
+    fn take_dropped(&self, _: &mut Self::Thread, _: &mut dyn FnMut(Dropped)) {}
+
+    /// What the object that the thread's operation is on is part of, if that can be dropped by itself.
+    fn part_of(&self, _: &Self::Thread) -> Option<Loc> {
+        None
+    }
+
+    /// What to say of a thread that uses an object that has been dropped.
+    fn use_after_drop(&self, _: &Self::Thread, object: Loc) -> String {
+        format!("{object} has been dropped")
+    }
 
     /// How the thread takes it that it cannot go on.
     fn waits(&self, _: &Self::Thread) -> Waits {

@@ -8,31 +8,34 @@ use super::judge::Judge;
 use super::process::{Label, Processes};
 use super::rewind::Acting;
 use super::rows::{self, Row};
-use crate::execution::{Buffers, Describe, Machine, Operation, ThreadKey, ThreadState};
+use crate::execution::{Buffers, CellAccess, Describe, Machine, Operation, ThreadKey, ThreadState};
 use crate::program::{Access, Loc};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 /// The accesses to cells in the present execution, and the races that are known.
 #[derive(Default)]
 pub(super) struct DataRaces {
-    accesses: Vec<CellAccess>,
-    known: BTreeSet<[(ThreadKey, u32, bool); 2]>,
+    accesses: Vec<Accessed>,
+    /// For each object, the last of them.
+    last: FxHashMap<Loc, u32>,
+    known: BTreeSet<(Loc, [(ThreadKey, u32, bool); 2])>,
     /// Lent to whoever looks for races.
     spare: Row,
 }
 
 /// An event that accesses a cell.
 #[derive(Clone, Copy)]
-struct CellAccess {
+struct Accessed {
     event: usize,
     thread: ThreadKey,
-    loc: Loc,
-    writes: bool,
-    plain: bool,
+    access: CellAccess,
     /// A store's arrival.
     arrives: bool,
     /// Where the operation stands.
     place: u32,
+    /// The access to the same object before, counted from 1.
+    previous: u32,
 }
 
 impl DataRaces {
@@ -45,9 +48,10 @@ impl DataRaces {
                 let place = order.issue_of(event).and_then(|issue| {
                     self.accesses.iter().find(|access| access.event == issue).map(|access| access.place)
                 });
-                let (thread, loc, plain) = (acting.key, entry.loc, entry.access == Access::Plain);
+                let (loc, plain) = (entry.loc, entry.access == Access::Plain);
+                let access = CellAccess { loc, writes: true, plain };
                 let place = place.unwrap_or(0);
-                self.accesses.push(CellAccess { event, thread, loc, writes: true, plain, arrives: true, place });
+                self.push(Accessed { event, thread: acting.key, access, arrives: true, place, previous: 0 });
             }
             _ => {}
         }
@@ -65,20 +69,20 @@ impl DataRaces {
     }
 
     fn add(&mut self, event: usize, thread: ThreadKey, place: u32, operation: &Operation) {
-        let (loc, writes, plain) = match *operation {
-            Operation::Read { loc, access, .. } => (loc, false, access == Access::Plain),
-            Operation::Write { loc, access, .. } => (loc, true, access == Access::Plain),
-            Operation::Touch { loc, writes } => (loc, writes, true),
-            Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => (loc, true, false),
-            _ => return,
-        };
-        self.accesses.push(CellAccess { event, thread, loc, writes, plain, arrives: false, place });
+        if let Some(access) = operation.cell_access() {
+            self.push(Accessed { event, thread, access, arrives: false, place, previous: 0 });
+        }
+    }
+
+    fn push(&mut self, access: Accessed) {
+        let previous = self.last.insert(access.access.loc, self.accesses.len() as u32 + 1).unwrap_or(0);
+        self.accesses.push(Accessed { previous, ..access });
     }
 
     /// Forgets accesses from this event on.
     pub(super) fn undo(&mut self, event: usize) {
-        while self.accesses.last().is_some_and(|access| access.event >= event) {
-            self.accesses.pop();
+        while let Some(access) = self.accesses.pop_if(|access| access.event >= event) {
+            self.last.insert(access.access.loc, access.previous);
         }
     }
 
@@ -111,7 +115,7 @@ impl DataRaces {
     ) {
         if self.accesses.last().is_some_and(|access| access.event == order.len()) {
             self.look_before(&order.reached(processes, label), order, processes, machine, judge);
-            self.accesses.pop();
+            self.undo(order.len());
         }
     }
 
@@ -123,18 +127,24 @@ impl DataRaces {
         machine: &Machine<'_, S>,
         judge: &mut Judge<'_, S>,
     ) {
-        let Some((&second, earlier)) = self.accesses.split_last() else { return };
+        let Some(&second) = self.accesses.last() else { return };
         let stores_overtake = machine.rules.buffers == Buffers::PerLocation;
-        for &first in earlier.iter().filter(|first| first.loc == second.loc && first.thread != second.thread) {
+        let mut next = second.previous;
+        while let Some(&first) = self.accesses.get((next as usize).wrapping_sub(1)) {
+            next = first.previous;
+            if first.thread == second.thread
+                || !first.access.conflicts(&second.access)
+                || rows::has(reached, first.event)
+            {
+                continue;
+            }
             let arrivals = usize::from(first.arrives) + usize::from(second.arrives);
-            let counts = arrivals == 0 || arrivals == 1 && stores_overtake;
-            let conflicts = (first.writes || second.writes) && (first.plain || second.plain);
-            if !counts || !conflicts || rows::has(reached, first.event) {
+            if arrivals > 1 || arrivals == 1 && !stores_overtake {
                 continue;
             }
             let mut pair = [first, second].map(|access| (access.thread, access.place, access.arrives));
             pair.sort_unstable();
-            if !self.known.insert(pair) {
+            if !self.known.insert((second.access.loc, pair)) {
                 continue;
             }
             let mut both = reached.clone();

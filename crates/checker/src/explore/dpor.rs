@@ -18,7 +18,7 @@ use super::footprint::Objects;
 use super::gate::Gate;
 use super::happens_before::Order;
 use super::node::{Asleep, Node};
-use super::observe::{observe, performed};
+use super::observe::{end, observe, performed};
 use super::process::{Label, Processes};
 use super::reversal::Reversal;
 use super::rewind::Rewindable;
@@ -269,11 +269,15 @@ impl<'a, S: Describe> Search<'a, S> {
         }
         let done = self.running.take(step, operation.as_ref());
         performed(&mut taken, &done);
+        done.dropped.iter().for_each(|dropped| end(&mut taken, &mut self.objects, dropped));
         self.order.note_new_cells(&done.created);
         if let Some(failure) = &done.failure {
             let path = || self.running.path.clone();
             let thread = &self.running.state.threads[step.thread.index()];
             self.findings.judge.failed(thread, self.running.acting().span, step, failure, path);
+        }
+        if !done.dropped.is_empty() {
+            self.findings.judge.look_at_dropped(&self.running.state, || self.running.path.clone());
         }
         let node = self.nodes.last_mut().expect("there is a node for every state");
         for other in others.into_iter().rev().filter(|other| !node.sleep.iter().any(|asleep| asleep.label == *other)) {

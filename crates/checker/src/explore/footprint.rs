@@ -41,6 +41,8 @@ pub(super) enum Mode {
     Drop(Others),
     /// Changes it.
     Write,
+    /// Ends it: nothing else may happen to it later.
+    End,
 }
 
 /// How many other references there are.
@@ -57,6 +59,9 @@ pub(super) struct Footprint {
     pub(super) accesses: SmallVec<[Access; 2]>,
     /// Objects modulo 64: disjoint masks are disjoint footprints.
     mask: u64,
+    /// The thread, if the step is a store's arrival or the end of an object. A thread's own stores do not conflict with the end that it puts to their
+    /// object: nobody can tell whether they arrived before or after it.
+    pub(super) whose: Option<ThreadKey>,
 }
 
 /// Numbers for objects.
@@ -90,12 +95,14 @@ impl Mode {
             Mode::Read => 1,
             Mode::Look | Mode::Share | Mode::Reference | Mode::ReleaseEarly | Mode::ReleaseLate | Mode::Drop(_) => 2,
             Mode::Write => 3,
+            Mode::End => 4,
         }
     }
 
     /// Whether the order of two steps that touch the same object so can be told.
     pub(super) fn conflicts(self, other: Mode) -> bool {
         match (self, other) {
+            (Mode::End, _) | (_, Mode::End) => true,
             (Mode::Write, Mode::Own(waiting)) | (Mode::Own(waiting), Mode::Write) => waiting == 0,
             (Mode::Write, _) | (_, Mode::Write) => true,
             (Mode::Read, Mode::Read) | (Mode::Look, Mode::Look) => false,
@@ -123,11 +130,15 @@ impl Footprint {
 
     /// Whether the order of two steps can be told.
     pub(super) fn conflicts(&self, other: &Footprint) -> bool {
-        self.mask & other.mask != 0
-            && self
-                .accesses
-                .iter()
-                .any(|a| other.accesses.iter().any(|b| a.object == b.object && a.mode.conflicts(b.mode)))
+        let meets = |a: &Access, b: &Access| {
+            a.object == b.object && a.mode.conflicts(b.mode) && !self.ends_own(a.mode, other, b.mode)
+        };
+        self.mask & other.mask != 0 && self.accesses.iter().any(|a| other.accesses.iter().any(|b| meets(a, b)))
+    }
+
+    /// Whether one of two accesses, of this step and of another one, is the end of an object and the other one the arrival of a store of the same thread.
+    pub(super) fn ends_own(&self, mode: Mode, other: &Footprint, other_mode: Mode) -> bool {
+        (mode == Mode::End || other_mode == Mode::End) && self.whose.is_some() && self.whose == other.whose
     }
 
     /// Whether a step that sleeps is another one after a step with this footprint: a reference that is given back may now be the last one, or the one that

@@ -33,6 +33,9 @@ pub(super) struct Awaited {
     pub(super) writes: u32,
 }
 
+/// What is seen in a cell that has come to its end: nothing that anyone waits for.
+const ENDED: i64 = i64::MIN + 1;
+
 impl Gate {
     /// Whether the step would be possible after these events of an execution alone. They contain the step's past.
     pub(super) fn is_open(&self, order: &Order, taken: &Taken, after: &Row) -> bool {
@@ -131,6 +134,8 @@ pub(super) fn view(order: &Order, thread: ThreadKey, loc: Loc, cell: Object, aft
     for (at, mode) in order.chain(cell).filter(|&(at, _)| rows::has(after, at)) {
         match mode {
             Mode::Write => return order.events[at].value + count,
+            // Whoever waits for another value looks again, and fails.
+            Mode::End => return ENDED,
             Mode::Reference => count += 1,
             Mode::ReleaseEarly | Mode::ReleaseLate | Mode::Drop(_) => count -= 1,
             _ => {}

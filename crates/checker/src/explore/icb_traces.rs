@@ -293,7 +293,7 @@ impl<S: Describe> Search<'_, S> {
             let touched = &mut self.objects[object];
             match access.mode {
                 // References are counted in Rust code alone; here they are never taken to be independent.
-                Mode::Write | Mode::Reference | Mode::ReleaseEarly | Mode::ReleaseLate | Mode::Drop(_) => {
+                Mode::Write | Mode::End | Mode::Reference | Mode::ReleaseEarly | Mode::ReleaseLate | Mode::Drop(_) => {
                     *touched = Touched { write: event, shares: Vec::new(), reads: Vec::new() };
                 }
                 Mode::Share => touched.shares.push(event),

@@ -3,8 +3,8 @@
 use super::Options;
 use super::monitor::Monitor;
 use crate::execution::{
-    Blocked, Describe, Failure, Interpreter, Machine, Operation, Poll, Race, Rules, State, Status, Stuck, ThreadId,
-    ThreadKey, ThreadState, Waits,
+    Blocked, Describe, Failure, FailureKind, Interpreter, Machine, Operation, Poll, Race, Rules, State, Status, Stuck,
+    ThreadId, ThreadKey, ThreadState, Waits,
 };
 use crate::program::{Automata, Condition, Program, Quantifier, Span};
 use crate::report::{FinalState, Involved, Observation, Report, Statistics, StopReason, Violation, ViolationKind};
@@ -224,6 +224,43 @@ impl<'a, S: Describe> Judge<'a, S> {
         }
         for race in self.machine.races(state) {
             self.race(state, &race, &path);
+        }
+        self.look_at_dropped(state, path);
+    }
+
+    /// Looks for threads that are about to use an object that has been dropped, or that wait for one.
+    pub(super) fn look_at_dropped(&mut self, state: &State<S::Thread>, path: impl Fn() -> Vec<Step>) {
+        if !state.shared.has_dropped() {
+            return;
+        }
+        for (at, thread) in state.threads.iter().enumerate().filter(|(_, thread)| thread.status == Status::Running) {
+            let operation = self.subject.operation(&thread.local);
+            let Some(object) = self.machine.dropped_in_use(state, ThreadId(at as u16), &operation) else { continue };
+            let failure = Failure::new(FailureKind::UseAfterFree, self.subject.use_after_drop(&thread.local, object));
+            let mut steps = Vec::new();
+            self.machine.operation_steps(state, ThreadId(at as u16), &mut steps);
+            let step = Step { thread: ThreadId(at as u16), action: Action::Run };
+            let used = || path().into_iter().chain(steps.first().copied()).collect();
+            self.failed(thread, self.subject.span(&thread.local), step, &failure, used);
+        }
+        self.look_at_late_stores(state, path);
+    }
+
+    /// Stores on their way to an object that another thread has dropped.
+    fn look_at_late_stores(&mut self, state: &State<S::Thread>, path: impl Fn() -> Vec<Step>) {
+        for (at, thread) in state.threads.iter().enumerate() {
+            let id = ThreadId(at as u16);
+            let places: Vec<usize> = thread.buffer.flushable(&self.machine.rules).collect();
+            for place in places {
+                let object = thread.buffer.entries()[place].loc;
+                if state.shared.dropped_by(object).is_some_and(|by| by != id) {
+                    let step = Step { thread: id, action: Action::Flush(place as u8) };
+                    let message = self.subject.use_after_drop(&thread.local, object);
+                    let failure = Failure::new(FailureKind::UseAfterFree, message);
+                    let arrived = || path().into_iter().chain([step]).collect();
+                    self.failed(thread, Span::default(), step, &failure, arrived);
+                }
+            }
         }
     }
 

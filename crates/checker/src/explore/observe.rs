@@ -4,7 +4,7 @@ use super::footprint::{Footprint, Mode, Objects};
 use super::gate::{Awaited, Gate};
 use super::happens_before::{Holds, Order, Outcome, Taken};
 use super::process::Label;
-use crate::execution::{Buffers, Machine, Operation, Performed, Poll, State, Subject, ThreadId};
+use crate::execution::{Buffers, Dropped, Machine, ObjectKind, Operation, Performed, Poll, State, Subject, ThreadId};
 use crate::program::{Loc, LockMode, Ordering};
 use crate::schedule::{Action, Step};
 use smallvec::SmallVec;
@@ -44,6 +44,7 @@ pub(super) fn observe<S: Subject>(
             let entry = &thread.buffer.entries()[at as usize];
             taken.flushed = Some(at);
             taken.value = entry.value;
+            taken.footprint.whose = Some(thread.key);
             touch(&mut taken.footprint, objects, entry.loc, Mode::Write);
         }
         Some(operation) => {
@@ -51,6 +52,9 @@ pub(super) fn observe<S: Subject>(
             let mut observer = Observer { machine, objects, order, state, thread: step.thread, taken: &mut taken };
             observer.guard();
             observer.operation(operation, step);
+            if let Some(whole) = machine.subject.part_of(&thread.local) {
+                taken.footprint.add(objects.cell(whole), Mode::Read);
+            }
         }
     }
     taken
@@ -74,6 +78,20 @@ pub(super) fn performed(taken: &mut Taken, performed: &Performed) {
             taken.footprint.set(lock, Mode::Read);
         }
         _ => {}
+    }
+}
+
+/// The thread drops an object after its operation.
+pub(super) fn end(taken: &mut Taken, objects: &mut Objects, &Dropped { object, kind }: &Dropped) {
+    let number = object.as_global().unwrap_or_default() as u32;
+    taken.footprint.whose = Some(taken.thread);
+    if kind != ObjectKind::Condvar {
+        taken.footprint.add(objects.cell(object), Mode::End);
+    }
+    match kind {
+        ObjectKind::Cell => {}
+        ObjectKind::Lock => taken.footprint.add(objects.lock(number), Mode::End),
+        ObjectKind::Condvar => taken.footprint.add(objects.condvar(number), Mode::End),
     }
 }
 

@@ -203,6 +203,7 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
         let local = &self.state.threads[index].local;
         let (before, span) = (self.subject.copy(local), self.subject.span(local));
         let (awaiting, object) = (self.subject.awaiting(local).to_vec(), self.subject.opaque(local));
+        let part_of = self.subject.part_of(local);
         if !self.subject.unseen(local).is_empty() {
             self.unfit = Some("a thread that spins writes on every turn");
         }
@@ -228,6 +229,8 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
             version,
             awaiting,
             failure: performed.failure,
+            part_of,
+            dropped: performed.dropped,
             span,
             at: self.steps.len() as u32,
             before,
@@ -272,6 +275,8 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
                     version: None,
                     awaiting: self.subject.awaiting(&state.local).to_vec(),
                     failure: None,
+                    part_of: self.subject.part_of(&state.local),
+                    dropped: Vec::new(),
                     span: self.subject.span(&state.local),
                     at: u32::MAX - 1,
                     before: self.subject.copy(&state.local),

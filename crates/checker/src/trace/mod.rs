@@ -1,8 +1,10 @@
 //! Traces: what one execution did, event by event.
 
+mod drops;
 mod run;
 mod versions;
 
+pub(crate) use drops::unordered_drop;
 pub use run::{FAILED, Run, RunEvent, RunThread};
 pub(crate) use versions::{Histories, History, INITIAL, Versions, seen_of_count, sees_contents};
 

@@ -1,6 +1,6 @@
 //! Runs: what each thread did in one execution, without the trimmings of a report. Engines that learn from executions look at these.
 
-use crate::execution::{Failure, IrThread, Operation, Stuck, ThreadKey};
+use crate::execution::{Dropped, Failure, IrThread, Operation, Stuck, ThreadKey};
 use crate::program::{Loc, Span};
 use crate::schedule::Step;
 
@@ -47,6 +47,10 @@ pub struct RunEvent<T = IrThread> {
     pub awaiting: Vec<(Loc, i64)>,
     /// What went wrong.
     pub failure: Option<Failure>,
+    /// What the object that it is an operation on is part of.
+    pub part_of: Option<Loc>,
+    /// Objects that the thread dropped after it.
+    pub dropped: Vec<Dropped>,
     /// Where it stands.
     pub span: Span,
     /// The number of its step in the run.

@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::rc::Rc;
-use unthread_checker::execution::{Operation, ThreadKey};
+use unthread_checker::execution::{Dropped, Operation, ThreadKey};
 use unthread_checker::program::Loc;
 
 /// A thread of an execution.
@@ -23,6 +23,14 @@ pub(crate) struct ThreadContext {
     /// What it wants next.
     pub(crate) request: RefCell<Request>,
     pub(crate) new_cells: RefCell<Vec<(Loc, i64)>>,
+    /// The end of its stack where it waits for the machine: an address below all of its frames.
+    pub(crate) lowest: Cell<usize>,
+    /// Where its last operation stands.
+    pub(crate) last_site: Cell<u32>,
+    /// The block of memory that the object is in that it is about to use.
+    pub(crate) used_block: Cell<Option<u32>>,
+    /// Objects that it has dropped since its last operation.
+    pub(crate) dropped: RefCell<Vec<Dropped>>,
     pub(crate) n_objects: Cell<u32>,
     pub(crate) open_accesses: RefCell<Vec<OpenAccess>>,
     pub(crate) n_forks: Cell<u32>,
@@ -92,6 +100,10 @@ impl ThreadContext {
             handover: Cell::new(None),
             request: RefCell::new(Request::of(Operation::End)),
             new_cells: RefCell::default(),
+            lowest: Cell::new(0),
+            last_site: Cell::new(0),
+            used_block: Cell::new(None),
+            dropped: RefCell::default(),
             n_objects: Cell::new(0),
             open_accesses: RefCell::default(),
             stack: Cell::default(),

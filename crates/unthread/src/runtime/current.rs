@@ -29,6 +29,8 @@ pub(crate) struct Request {
     pub(crate) waits: Waits,
     /// The object that it is an operation on, if only the code under test knows what is in it.
     pub(crate) object: Option<Loc>,
+    /// The block of memory that the object is in, if the program's allocator told about it.
+    pub(crate) part_of: Option<Loc>,
 }
 
 /// A thread runs while this lives.
@@ -45,7 +47,7 @@ const MOST_STRAGGLERS: u32 = 100_000;
 impl Request {
     pub(crate) fn of(operation: Operation) -> Request {
         let (awaiting, unseen, polls) = Default::default();
-        Request { operation, site: 0, awaiting, unseen, polls, waits: Waits::Forever, object: None }
+        Request { operation, site: 0, awaiting, unseen, polls, waits: Waits::Forever, object: None, part_of: None }
     }
 
     /// Whether it may have to wait for others.
@@ -224,6 +226,8 @@ pub(crate) fn request(mut asked: Request) -> i64 {
         }
         let site = execution.names.borrow_mut().site_of_others(location);
         asked.site = site.unwrap_or(thread.request.borrow().site);
+        thread.last_site.set(asked.site);
+        asked.part_of = thread.used_block.take().map(|block| Loc::global(block as usize));
         suspend(execution, thread, asked)
     })
 }
@@ -240,7 +244,8 @@ pub(crate) fn abandon_or<R>(abandoned: R, f: impl FnOnce() -> R) -> R {
 
 /// Hands over to the machine until it has performed the request.
 pub(crate) fn suspend(execution: &Execution, thread: &ThreadContext, asked: Request) -> i64 {
-    let operation = asked.operation.clone();
+    let (operation, mark) = (asked.operation.clone(), 0u8);
+    thread.lowest.set((&raw const mark).addr());
     thread.allocations.next();
     *thread.request.borrow_mut() = asked;
     let handover = thread.handover.get().expect("only a thread that has begun asks for something");

@@ -3,6 +3,7 @@
 use super::context::ThreadContext;
 use super::current::Entered;
 use super::fiber::Fiber;
+use super::lifetimes::Lifetimes;
 use super::names::Names;
 use super::places::Blocks;
 use super::windows::Windows;
@@ -39,6 +40,8 @@ pub(crate) struct Execution {
     pub(crate) windows: Windows,
     /// The memory of its threads.
     pub(crate) blocks: Blocks,
+    /// What has been dropped.
+    pub(crate) lifetimes: Lifetimes,
     /// Cells of statics that have been made in this execution.
     pub(crate) static_cells: RefCell<Vec<u32>>,
     /// Values of lazy statics and copies of the data of others, by the address of the static.
@@ -107,6 +110,7 @@ impl Execution {
             mirror: RefCell::default(),
             windows: Windows::default(),
             blocks: Blocks::default(),
+            lifetimes: Lifetimes::default(),
             static_cells: RefCell::default(),
             poisoned: RefCell::default(),
             lazies: RefCell::default(),
@@ -134,6 +138,7 @@ impl Execution {
         let this: &'static ThreadContext = unsafe { NonNull::from(&*context).as_ref() };
         let fiber = Fiber::new(stack, move |handover| this.run(handover, body));
         context.stack.set(fiber.stack);
+        self.lifetimes.note_stack_used(fiber.stack);
         *context.fiber.borrow_mut() = Some(fiber);
         threads.push(context);
         index
@@ -146,6 +151,16 @@ impl Execution {
         unsafe { NonNull::from(&*threads[index]).as_ref() }
     }
 
+    /// The index of a thread.
+    pub(crate) fn index_of(&self, thread: &ThreadContext) -> usize {
+        self.threads.borrow().iter().position(|other| other.key == thread.key).unwrap_or(0)
+    }
+
+    /// What people call a thread.
+    pub(crate) fn name_of(&self, thread: &ThreadContext) -> String {
+        thread.name.clone().unwrap_or_else(|| format!("thread {}", self.index_of(thread)))
+    }
+
     /// Runs a thread to its next operation.
     pub(crate) fn resume(&self, index: usize, result: i64) {
         let thread = self.thread(index);
@@ -155,7 +170,7 @@ impl Execution {
             let site = thread.request.borrow().site;
             *thread.request.borrow_mut() = Request { site, ..Request::of(Operation::End) };
             thread.ended.set(true);
-            thread.stack.take();
+            self.lifetimes.note_stack_gone(thread.stack.take());
         }
     }
 
@@ -220,7 +235,10 @@ impl Execution {
         if let Some((times, site)) = self.busiest_place() {
             self.names.borrow_mut().note_busy(times, site);
         }
-        let is_safe = self.n_changing.get() == 0 && !self.is_cut() && !self.names.borrow().destructors_panic;
+        let is_safe = self.n_changing.get() == 0
+            && !self.lifetimes.is_broken()
+            && !self.is_cut()
+            && !self.names.borrow().destructors_panic;
         if !is_safe || !self.unwind() {
             self.forget();
         }

@@ -6,6 +6,7 @@ mod context;
 mod current;
 mod execution;
 mod fiber;
+mod lifetimes;
 mod name;
 mod names;
 mod panics;
@@ -24,9 +25,10 @@ pub(crate) use current::{
     perform, request, unwinds, with_current, with_execution, with_thread,
 };
 pub(crate) use execution::{Counting, Settings};
-pub(crate) use name::{Name, Number, Unnamed};
+pub(crate) use lifetimes::Seal;
+pub(crate) use name::{Kind, Name, Number, Unnamed};
 pub(crate) use panics::fail;
-pub(crate) use places::{forget_block, kept, note_allocation, note_block};
+pub(crate) use places::{forget_allocation, forget_block, keep_back, kept, note_allocation, note_block};
 pub(crate) use signal::Signal;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use spin::spin_hint;

@@ -4,15 +4,16 @@
 //! place. Where the place cannot be told, whoever uses the object draws a number, in an order that others can see, and the first one to do so gives it that as its name. Whoever comes
 //! later draws, too, when it uses the object for the first time: what a thread does next must not depend on what others did that it cannot have seen.
 
-use super::current::{defer_cell, named_after, perform, with_execution, with_thread};
+use super::current::{defer_cell, is_live, named_after, perform, with_execution, with_thread};
+use super::lifetimes::{self, fail_on_gone, is_left_frame};
 use super::names::{Description, Names};
-use super::places::place_of;
-use super::statics::{copied, is_static, static_cell};
+use super::places::{note_use, place_of};
+use super::statics::{copied, is_part_of_program, is_static, static_cell};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use unthread_checker::execution::Operation;
+use unthread_checker::execution::{ObjectKind, Operation};
 use unthread_checker::program::{Loc, Ordering, RmwOp};
 
 /// An object's number, or the bits that a constant expression gave an object that has none. Of a static it never changes: checks on several OS threads may use it.
@@ -33,6 +34,9 @@ unsafe impl Sync for Number {}
 /// Words with this beginning are numbers. No user's address begins like that, and no other value may.
 const NAMED: u64 = 0xa9d3b << 44;
 const BEGINNING: u64 = 0xfffff << 44;
+
+/// What a dropped object leaves in its memory.
+const GONE: u64 = 0x5d7e3 << 44;
 
 /// Somebody has exclusive access to the object's value, and the cell is made when the object is used next.
 const LENT: u64 = 1 << 43;
@@ -68,6 +72,7 @@ impl Number {
     /// Of an object that a constant expression makes, with bits for its own use.
     pub(crate) const fn constant(own: u64) -> Number {
         assert!(own & BEGINNING != NAMED, "values that begin with the bits a9d3b are not possible");
+        assert!(own != GONE, "the value 5d7e300000000000 is not possible");
         Number::of(own)
     }
 
@@ -119,6 +124,9 @@ impl Number {
 
     /// The object gets a new number, and somebody its value.
     pub(crate) fn lend(&self, number: u32) {
+        if let Some(before) = self.known() {
+            with_execution(|execution| execution.lifetimes.note_renamed(before, number));
+        }
         self.word().store(word_of(number) | LENT, Relaxed);
     }
 
@@ -137,12 +145,32 @@ impl Number {
     /// Whether it has one is nothing that the thread knows, so it must not be seen in the caller's part of the stack: what calls this is not inlined.
     #[track_caller]
     pub(crate) fn get(&self, object: impl FnOnce() -> Unnamed) -> u32 {
-        let Some(known) = self.known() else { return self.first_use(object()) };
-        let execution = execution_of(self.word().load(Relaxed));
-        if execution != 0 {
-            self.check(execution, known);
+        let number = match self.known() {
+            None => self.first_use(object()),
+            Some(known) => {
+                let execution = execution_of(self.word().load(Relaxed));
+                if execution != 0 {
+                    self.check(execution, known);
+                }
+                known
+            }
+        };
+        note_use(std::ptr::from_ref(self).addr());
+        number
+    }
+
+    /// The object comes to its end, and leaves a mark.
+    fn end(&self, kind: ObjectKind, address: usize) {
+        let word = self.word().load(Relaxed);
+        let is_known_as_gone = || with_execution(|execution| execution.lifetimes.is_gone(address, word));
+        if is_live() && (word == GONE || word & BEGINNING != NAMED && is_known_as_gone()) {
+            fail_on_gone(address, "object");
         }
-        known
+        let is_made = word & BEGINNING == NAMED && execution_of(word) == 0;
+        lifetimes::end(self.known(), kind, address, is_made);
+        let word: *mut u64 = self.word().as_ptr();
+        // SAFETY: nobody else uses the memory of an object that is dropped. The write is volatile because nobody may read the memory any more, and whoever does so is to see it.
+        unsafe { word.write_volatile(GONE) };
     }
 
     /// The object got its number when it was used: in this execution, it must be, and a number that was drawn is drawn again by everyone.
@@ -161,13 +189,18 @@ impl Number {
 
     #[track_caller]
     fn first_use(&self, object: Unnamed) -> u32 {
+        let word = self.word().load(Relaxed);
+        let is_known_as_gone = || with_execution(|execution| execution.lifetimes.is_gone(object.address, word));
+        if word == GONE || is_known_as_gone() || is_left_frame(object.address) {
+            fail_on_gone(object.address, object.kind);
+        }
         let location = object.made_at.unwrap_or(Location::caller());
         if is_static(std::ptr::from_ref(self).addr()) {
             return static_cell(object.address, object.kind, object.value, location);
         }
         let made_at = with_names(|names| names.site(location));
         let description = Description { kind: object.kind, made_at, first: object.value };
-        let Some(place) = place_of(object.address) else { return self.draw_name(description) };
+        let Some(place) = place_of(object.address) else { return self.draw_name(object.address, description) };
         let number = with_names(|names| {
             if place.instance > 0 {
                 names.mark_unfit("an object is where another one was");
@@ -181,8 +214,12 @@ impl Number {
 
     /// Draws a number for the object, and names it by that, unless somebody else has been quicker.
     #[track_caller]
-    fn draw_name(&self, description: Description) -> u32 {
+    fn draw_name(&self, address: usize, description: Description) -> u32 {
         let (lazy, nth) = draw();
+        if self.word().load(Relaxed) == GONE {
+            // Another thread has dropped it meanwhile.
+            fail_on_gone(address, description.kind);
+        }
         let number = self.known().unwrap_or_else(|| {
             let number = with_names(|names| {
                 let number = names.made_by(named_after(lazy), nth, description);
@@ -200,6 +237,12 @@ impl Number {
     fn give(&self, number: u32, drawn: u64) {
         let execution = with_execution(|execution| execution.number);
         self.word().store(word_of(number) | u64::from(execution) << EXECUTION | drawn, Relaxed);
+    }
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        self.end(ObjectKind::Cell, std::ptr::from_ref(self).addr());
     }
 }
 
@@ -249,25 +292,68 @@ impl fmt::Debug for Number {
 }
 
 /// The number of an object whose cell is 0 at first, and what the object is.
-#[derive(Debug)]
+///
+/// Nothing of it is trusted before it is known to be there: the memory may have been freed.
 pub(crate) struct Name {
-    number: Number,
-    kind: &'static str,
-    made_at: Option<&'static Location<'static>>,
+    number: ManuallyDrop<Number>,
+    /// Where a constant expression made it.
+    made_at: *const Location<'static>,
+    kind: u8,
+}
+
+// SAFETY: the place is in the program for ever, and nobody changes it.
+unsafe impl Send for Name {}
+// SAFETY: as above, and the number can be shared.
+unsafe impl Sync for Name {}
+
+/// What an object with a name is. Zeroed memory is a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    UnsafeCell,
+    Mutex,
+    RwLock,
+    Condvar,
+    Once,
+    OnceLock,
+    LazyLock,
+    Notify,
+}
+
+impl Kind {
+    const ALL: [(Kind, &str); 8] = [
+        (Kind::UnsafeCell, "UnsafeCell"),
+        (Kind::Mutex, "Mutex"),
+        (Kind::RwLock, "RwLock"),
+        (Kind::Condvar, "Condvar"),
+        (Kind::Once, "Once"),
+        (Kind::OnceLock, "OnceLock"),
+        (Kind::LazyLock, "LazyLock"),
+        (Kind::Notify, "Notify"),
+    ];
+
+    fn operations(self) -> ObjectKind {
+        match self {
+            Kind::Mutex | Kind::RwLock => ObjectKind::Lock,
+            Kind::Condvar => ObjectKind::Condvar,
+            _ => ObjectKind::Cell,
+        }
+    }
 }
 
 impl Name {
     /// For an object that the running thread makes.
     #[cfg(not(feature = "const-new"))]
     #[track_caller]
-    pub(crate) fn new(kind: &'static str) -> Name {
-        Name { number: Number::made(super::create_cell(kind, 0)), kind, made_at: None }
+    pub(crate) fn new(kind: Kind) -> Name {
+        let number = Number::made(super::create_cell(Kind::ALL[kind as usize].1, 0));
+        Name { number: ManuallyDrop::new(number), made_at: std::ptr::null(), kind: kind as u8 }
     }
 
     /// For a constant expression.
     #[track_caller]
-    pub(crate) const fn constant(kind: &'static str) -> Name {
-        Name { number: Number::constant(0), kind, made_at: Some(Location::caller()) }
+    pub(crate) const fn constant(kind: Kind) -> Name {
+        let made_at = std::ptr::from_ref(Location::caller());
+        Name { number: ManuallyDrop::new(Number::constant(0)), made_at, kind: kind as u8 }
     }
 
     /// The number.
@@ -275,7 +361,22 @@ impl Name {
     #[inline(never)]
     pub(crate) fn get(&self) -> u32 {
         let address = std::ptr::from_ref(self).addr();
-        self.number.get(|| Unnamed { address, kind: self.kind, value: 0, made_at: self.made_at })
+        self.number.get(|| self.unnamed(address))
+    }
+
+    fn operations(&self) -> ObjectKind {
+        Kind::ALL.get(usize::from(self.kind)).map_or(ObjectKind::Cell, |kind| kind.0.operations())
+    }
+
+    /// What the object is, if it makes sense.
+    #[track_caller]
+    fn unnamed(&self, address: usize) -> Unnamed {
+        let kind = Kind::ALL.get(usize::from(self.kind)).map(|kind| kind.1);
+        let is_new = self.number.own_bits() == Some(0) && (self.made_at.is_null() || is_part_of_program(self.made_at));
+        let Some(kind) = kind.filter(|_| is_new) else { fail_on_gone(address, kind.unwrap_or("object")) };
+        // SAFETY: a place in the program that a constant expression left there, or nothing.
+        let made_at = unsafe { self.made_at.as_ref() };
+        Unnamed { address, kind, value: 0, made_at }
     }
 
     /// Where the object's data is: in the object, unless that is a static.
@@ -283,5 +384,17 @@ impl Name {
     pub(crate) fn data<T: ?Sized>(&self, own: *mut T) -> *mut T {
         let is_copied = self.number.known().is_none() && is_static(std::ptr::from_ref(self).addr());
         if is_copied { copied(own) } else { own }
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        self.number.end(self.operations(), std::ptr::from_ref(self).addr());
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.number.fmt(f)
     }
 }

@@ -1,6 +1,6 @@
 //! Names that mean the same in every execution of a check: objects by who made them and as which, places in the source by number.
 
-use super::places::Place;
+use super::places::{Block, Place};
 use rustc_hash::FxHashMap;
 use std::panic::Location;
 use unthread_checker::execution::ThreadKey;
@@ -12,6 +12,8 @@ pub(crate) struct Names {
     made: FxHashMap<ThreadKey, Vec<u32>>,
     /// What was found somewhere when it was first used.
     found: FxHashMap<Place, u32>,
+    /// Blocks of memory that objects were used in.
+    blocks: FxHashMap<Block, u32>,
     descriptions: Vec<Description>,
     sites: Vec<Site>,
     /// Sites in this crate: destructors, which nobody calls by name.
@@ -81,6 +83,18 @@ impl Names {
         self.describe(number, description)
     }
 
+    /// The number of a block of memory that objects are used in.
+    pub(crate) fn block(&mut self, block: Block, made_at: u32) -> u32 {
+        let next = self.descriptions.len() as u32;
+        let number = *self.blocks.entry(block).or_insert(next);
+        self.describe(number, Description { kind: "memory", made_at, first: 0 })
+    }
+
+    /// The same, if objects are known to be used in it.
+    pub(crate) fn known_block(&self, block: Block) -> Option<u32> {
+        self.blocks.get(&block).copied()
+    }
+
     fn describe(&mut self, number: u32, description: Description) -> u32 {
         match self.descriptions.get_mut(number as usize) {
             Some(known) => *known = description,
@@ -143,6 +157,13 @@ impl Names {
             self.statics.push(address);
             self.statics.len() - 1
         }) as u32
+    }
+
+    /// What people call an object.
+    pub(crate) fn object_name(&self, object: u32) -> String {
+        let Some(description) = self.description(object) else { return format!("#{object}") };
+        let line = self.get_site(description.made_at).map_or(0, |site| site.line);
+        format!("{}@{line}#{object}", description.kind)
     }
 
     /// What an object is.

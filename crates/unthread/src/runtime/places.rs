@@ -10,9 +10,11 @@
 
 use super::context::ThreadContext;
 use super::current::{named_after, with_current, with_execution, with_thread};
+use super::lifetimes::{self, fail_on_gone};
 use super::names::STATICS;
 use super::statics::is_static;
 use rustc_hash::FxHashMap;
+use std::alloc::{Layout, dealloc};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -51,11 +53,31 @@ pub(crate) struct Place {
     pub(crate) instance: u32,
 }
 
+/// A block of memory.
+struct Known {
+    end: usize,
+    block: Block,
+    /// The program's allocator told about it.
+    is_allocated: bool,
+    /// It has been freed.
+    is_freed: bool,
+    /// The place of the last operation before it was allocated.
+    made_at: u32,
+}
+
+/// The most memory that is kept back in one execution.
+const MOST_KEPT_BACK: usize = 64 << 20;
+
 /// The blocks of an execution.
 #[derive(Default)]
 pub(crate) struct Blocks {
-    /// Where each begins and ends.
-    known: RefCell<BTreeMap<usize, (usize, Block)>>,
+    /// By the address where each begins.
+    known: RefCell<BTreeMap<usize, Known>>,
+    /// Blocks that have been freed, and whose memory is kept back: nothing else comes there as long as the execution lasts.
+    kept_back: RefCell<Vec<(*mut u8, Layout)>>,
+    bytes_kept_back: Cell<usize>,
+    /// The program's allocator tells about blocks.
+    has_allocated: Cell<bool>,
     /// How many objects have been used at each place.
     used: RefCell<FxHashMap<(Block, usize), u32>>,
 }
@@ -99,7 +121,7 @@ impl Allocations {
 /// The running thread has memory from here on.
 #[track_caller]
 pub(crate) fn note_block(address: usize, size: usize) {
-    with_thread(|execution, thread| execution.blocks.note(thread, address, size));
+    with_thread(|execution, thread| execution.blocks.note(thread, address, size, false));
 }
 
 /// A value that is kept for others, in a block of its own.
@@ -114,16 +136,77 @@ pub(crate) fn kept<T: 'static>(value: T) -> Rc<dyn Any> {
 pub(crate) fn note_allocation(address: usize, size: usize) {
     with_current(|execution, thread| {
         if thread.calls.get() == 1 {
-            execution.blocks.note(thread, address, size);
+            execution.blocks.note(thread, address, size, true);
         }
     });
 }
 
+/// Code under test frees memory. Says whether the memory is kept back, so that nothing else comes there.
+///
+/// What is freed twice is a violation, and so is the use of an object that is still there. One that has been moved away is somewhere else.
+pub(crate) fn keep_back(pointer: *mut u8, layout: Layout) -> bool {
+    let freed = with_current(|execution, thread| {
+        let (mut known, mut kept_back) =
+            (execution.blocks.known.try_borrow_mut().ok()?, execution.blocks.kept_back.try_borrow_mut().ok()?);
+        let known = known.get_mut(&pointer.addr()).filter(|known| known.is_allocated)?;
+        if known.is_freed {
+            return Some(!execution.abandoned.get());
+        }
+        let bytes = execution.blocks.bytes_kept_back.get() + layout.size();
+        if bytes > MOST_KEPT_BACK || execution.abandoned.get() {
+            return None;
+        }
+        execution.blocks.bytes_kept_back.set(bytes);
+        known.is_freed = true;
+        kept_back.push((pointer, layout));
+        lifetimes::note_freed(execution, thread, pointer.addr(), known.block);
+        Some(false)
+    });
+    match freed.flatten() {
+        Some(true) => fail_on_gone(pointer.addr(), "block of memory again, by freeing it"),
+        freed => freed.is_some(),
+    }
+}
+
+/// An object is used. If it is in memory that has been freed, the thread does not go on.
+#[track_caller]
+pub(super) fn note_use(address: usize) {
+    let freed = with_thread(|execution, thread| {
+        if !execution.blocks.has_allocated.get() {
+            return None;
+        }
+        thread.used_block.set(None);
+        let known = execution.blocks.known.borrow();
+        let (&start, block) = known.range(..=address).next_back()?;
+        if address >= block.end || !block.is_allocated {
+            return None;
+        }
+        if !block.is_freed {
+            thread.used_block.set(Some(execution.names.borrow_mut().block(block.block, block.made_at)));
+        }
+        block.is_freed.then_some(start)
+    });
+    if let Some(start) = freed {
+        fail_on_gone(start, "block of memory");
+    }
+}
+
 /// The memory is there no more.
 pub(crate) fn forget_block(address: usize) {
+    forget(address, |known| !known.is_allocated);
+}
+
+/// The program's allocator has freed the memory.
+pub(crate) fn forget_allocation(address: usize) {
+    forget(address, |_| true);
+}
+
+fn forget(address: usize, is_gone: impl Fn(&Known) -> bool) {
     with_current(|execution, _| {
         // What is freed while blocks are being looked at is not one of them.
-        if let Ok(mut known) = execution.blocks.known.try_borrow_mut() {
+        if let Ok(mut known) = execution.blocks.known.try_borrow_mut()
+            && known.get(&address).is_some_and(is_gone)
+        {
             known.remove(&address);
         }
     });
@@ -154,7 +237,7 @@ pub(super) fn place_of(address: usize) -> Option<Place> {
 }
 
 impl Blocks {
-    fn note(&self, thread: &ThreadContext, address: usize, size: usize) {
+    fn note(&self, thread: &ThreadContext, address: usize, size: usize, is_allocated: bool) {
         let mark = 0u8;
         let depth = thread.stack.get().top.wrapping_sub((&raw const mark).addr());
         let operations = thread.allocations.operations();
@@ -165,12 +248,27 @@ impl Blocks {
             None => (thread.key, operations, depth),
         };
         let block = thread.allocations.name(owner, Made::Allocated { operations, depth, size });
-        self.known.borrow_mut().insert(address, (address.saturating_add(size.max(1)), block));
+        let end = address.saturating_add(size.max(1));
+        let made_at = thread.last_site.get();
+        let mut known = self.known.borrow_mut();
+        let is_allocated =
+            is_allocated || known.get(&address).is_some_and(|known| known.is_allocated && !known.is_freed);
+        known.insert(address, Known { end, block, is_allocated, is_freed: false, made_at });
+        self.has_allocated.set(self.has_allocated.get() || is_allocated);
     }
 
     fn find(&self, address: usize) -> Option<(Block, usize)> {
         let known = self.known.borrow();
-        let (&start, &(end, block)) = known.range(..=address).next_back()?;
-        (address < end).then_some((block, address - start))
+        let (&start, known) = known.range(..=address).next_back()?;
+        (address < known.end).then_some((known.block, address - start))
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        for (pointer, layout) in self.kept_back.take() {
+            // SAFETY: the code under test has freed the block, which was allocated by the program's allocator with that layout, and the execution is over.
+            unsafe { dealloc(pointer, layout) };
+        }
     }
 }

@@ -50,8 +50,20 @@ pub(crate) fn is_static(address: usize) -> bool {
     ((&raw const __executable_start).addr()..(&raw const _end).addr()).contains(&address)
 }
 
+/// Whether a place in the source is one that the compiler has left in the program, or in a library that it has loaded.
+#[cfg(unix)]
+pub(super) fn is_part_of_program(place: *const Location<'static>) -> bool {
+    place.is_aligned() && (is_static(place.addr()) || is_loaded(place.addr()))
+}
+
+/// The same, where that cannot be told.
+#[cfg(not(unix))]
+pub(super) fn is_part_of_program(place: *const Location<'static>) -> bool {
+    place.is_aligned()
+}
+
 /// The same, where the linker does not say where the program begins and ends.
-#[cfg(all(unix, any(test, not(target_os = "linux"))))]
+#[cfg(unix)]
 pub(crate) fn is_loaded(address: usize) -> bool {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
     // SAFETY: there is room for the answer, and any address may be asked about.

@@ -3,13 +3,13 @@
 use super::current::{may_be_silent, note};
 use super::execution::{Counting, Execution, Settings};
 use super::names::{Names, Site};
-use super::{Request, panics};
+use super::{Request, lifetimes, panics};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use unthread_checker::execution::{
-    Buffers, Describe, Failure, FailureKind, Operation, Poll, State, Subject, ThreadKey, Waits,
+    Buffers, Describe, Dropped, Failure, FailureKind, Operation, Poll, State, Subject, ThreadKey, Waits,
 };
 use unthread_checker::program::{Loc, Span};
 use unthread_checker::report::FinalState;
@@ -53,10 +53,7 @@ impl ClosureSubject {
     }
 
     fn object_name(&self, object: u32) -> String {
-        let names = self.names.borrow();
-        let Some(description) = names.description(object) else { return format!("#{object}") };
-        let line = names.get_site(description.made_at).map_or(0, |site| site.line);
-        format!("{}@{line}#{object}", description.kind)
+        self.names.borrow().object_name(object)
     }
 }
 
@@ -160,6 +157,19 @@ impl Subject for ClosureSubject {
         context.new_cells.borrow_mut().drain(..).for_each(|(loc, value)| create(loc, value));
     }
 
+    fn take_dropped(&self, thread: &mut ClosureThread, end: &mut dyn FnMut(Dropped)) {
+        thread.execution.thread(thread.index).dropped.borrow_mut().drain(..).for_each(end);
+    }
+
+    fn part_of(&self, thread: &ClosureThread) -> Option<Loc> {
+        thread.request.part_of
+    }
+
+    fn use_after_drop(&self, thread: &ClosureThread, object: Loc) -> String {
+        let number = object.as_global().unwrap_or_default() as u32;
+        lifetimes::use_after_drop(&thread.execution, thread.execution.thread(thread.index), number)
+    }
+
     fn waits(&self, thread: &ClosureThread) -> Waits {
         thread.request.waits.clone()
     }
@@ -185,8 +195,7 @@ impl Describe for ClosureSubject {
     }
 
     fn name(&self, thread: &ClosureThread) -> String {
-        let context = thread.execution.thread(thread.index);
-        context.name.clone().unwrap_or_else(|| format!("thread {}", thread.index))
+        thread.execution.name_of(thread.execution.thread(thread.index))
     }
 
     fn loc_name(&self, loc: Loc) -> String {

@@ -4,14 +4,16 @@
 //! An `Arc` that is still there when everything has ended is leaked: a violation.
 
 mod conversions;
+mod last;
 mod traits;
 
 use super::Weak;
 use crate::runtime::{
-    abandon_or, create_cell, forget_block, in_execution, is_live, note_block, perform, with_execution,
+    Seal, abandon_or, create_cell, forget_block, in_execution, is_live, note_block, perform, with_execution,
 };
+use last::sees_last;
 use std::any::Any;
-use std::mem::{ManuallyDrop, needs_drop};
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::panic::Location;
 use std::pin::Pin;
@@ -25,6 +27,8 @@ pub struct Arc<T: ?Sized> {
     count: Count,
     /// Its number among all references to the value.
     reference: u32,
+    /// The pointer is not followed when the reference itself is gone.
+    seal: Seal,
 }
 
 /// The machine's count of strong references.
@@ -113,7 +117,7 @@ impl<T> Arc<T> {
     pub fn new_cyclic(make: impl FnOnce(&Weak<T>) -> T) -> Arc<T> {
         let count = Count(create_cell("Arc", 0));
         let value = std::sync::Arc::new_cyclic(|weak| make(&Weak::of(weak.clone(), count)));
-        let reference = count.take(needs_drop::<T>());
+        let reference = count.take(sees_last::<T>());
         Arc::watched(value, count, reference)
     }
 
@@ -172,19 +176,31 @@ impl<T: ?Sized> Arc<T> {
             execution.counts.borrow_mut().insert(address, count.0);
         });
         note_block(std::sync::Arc::as_ptr(&value).addr(), size_of_val(&*value));
-        Arc { value: ManuallyDrop::new(value), count, reference }
+        Arc::sealed(value, count, reference)
+    }
+
+    fn sealed(value: std::sync::Arc<T>, count: Count, reference: u32) -> Arc<T> {
+        let value = ManuallyDrop::new(value);
+        let seal = Seal::of(first_word(&value));
+        Arc { value, count, reference, seal }
+    }
+
+    /// The value is where it was when the reference was made: the reference has not been dropped.
+    #[track_caller]
+    fn check(&self) {
+        self.seal.check(first_word(&self.value), "Arc");
     }
 
     /// A pointer that has been counted already.
     pub(super) fn counted(value: std::sync::Arc<T>, count: Count) -> Arc<T> {
-        Arc { value: ManuallyDrop::new(value), count, reference: new_reference() }
+        Arc::sealed(value, count, new_reference())
     }
 
     /// The same pointer, to the same value as something else.
     pub(super) fn into_type<U: ?Sized>(self, f: impl FnOnce(std::sync::Arc<T>) -> std::sync::Arc<U>) -> Arc<U> {
         let reference = self.reference;
         let (value, count) = self.take_apart();
-        Arc { value: ManuallyDrop::new(f(value)), count, reference }
+        Arc::sealed(f(value), count, reference)
     }
 
     fn take_apart(self) -> (std::sync::Arc<T>, Count) {
@@ -307,6 +323,12 @@ impl<T: Clone> Arc<T> {
     }
 }
 
+/// Where a reference points to, without following it.
+fn first_word<T: ?Sized>(value: &ManuallyDrop<std::sync::Arc<T>>) -> *const () {
+    // SAFETY: a reference is a pointer, which begins with its address.
+    unsafe { std::ptr::from_ref(value).cast::<*const ()>().read() }
+}
+
 /// A number that no other reference has.
 fn new_reference() -> u32 {
     if !in_execution() {
@@ -333,16 +355,19 @@ fn forget_if_last<T: ?Sized>(value: &std::sync::Arc<T>) {
 impl<T: ?Sized> Clone for Arc<T> {
     #[track_caller]
     fn clone(&self) -> Self {
-        let reference = if is_live() { self.count.take(needs_drop::<T>()) } else { 0 };
-        Arc { value: self.value.clone(), count: self.count, reference }
+        self.check();
+        let reference = if is_live() { self.count.take(sees_last::<T>()) } else { 0 };
+        self.check();
+        Arc::sealed(std::sync::Arc::clone(&self.value), self.count, reference)
     }
 }
 
 impl<T: ?Sized> Drop for Arc<T> {
     #[track_caller]
     fn drop(&mut self) {
-        // Nobody can tell when something goes that has no destructor.
-        self.count.give_back(self.reference, needs_drop::<T>());
+        self.check();
+        self.count.give_back(self.reference, sees_last::<T>());
+        self.seal.end();
         // SAFETY: this is the end of `self`.
         let value = unsafe { ManuallyDrop::take(&mut self.value) };
         forget_if_last(&value);
@@ -354,6 +379,7 @@ impl<T: ?Sized> Deref for Arc<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
+        self.check();
         &self.value
     }
 }

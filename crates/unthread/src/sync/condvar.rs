@@ -1,7 +1,7 @@
 //! The condition variable.
 
 use super::MutexGuard;
-use crate::runtime::{Name, Request, happens, perform, request};
+use crate::runtime::{Kind, Name, Request, happens, perform, request};
 use std::fmt;
 use std::sync::LockResult;
 use std::time::Duration;
@@ -26,7 +26,7 @@ impl WaitTimeoutResult {
 impl Condvar {
     constructors! {
         /// A condition variable that nobody waits for.
-        new() -> Condvar { Condvar { name: Name::new("Condvar") } } const { Condvar { name: Name::constant("Condvar") } }
+        new() -> Condvar { Condvar { name: Name::new(Kind::Condvar) } } const { Condvar { name: Name::constant(Kind::Condvar) } }
     }
 
     /// Releases the mutex, waits to be notified, and takes the mutex again.

@@ -7,9 +7,9 @@ macro_rules! lock_methods {
             constructors! {
                 /// A lock around a value.
                 new(value: T) -> $lock<T> {
-                    $lock { inner: Lock::new(stringify!($lock), value) }
+                    $lock { inner: Lock::new(crate::runtime::Kind::$lock, value) }
                 } const {
-                    $lock { inner: Lock::constant(stringify!($lock), value) }
+                    $lock { inner: Lock::constant(crate::runtime::Kind::$lock, value) }
                 }
             }
 

@@ -1,7 +1,7 @@
 //! A value that is made when it is first needed.
 
 use super::OnceLock;
-use crate::runtime::Name;
+use crate::runtime::{Kind, Name};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -20,9 +20,9 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     constructors! {
         /// The closure makes the value; that of a static in every execution.
         new(make: F) -> LazyLock<T, F> {
-            LazyLock { value: OnceLock::new(), name: Name::new("LazyLock"), make: UnsafeCell::new(Some(make)) }
+            LazyLock { value: OnceLock::new(), name: Name::new(Kind::LazyLock), make: UnsafeCell::new(Some(make)) }
         } const {
-            LazyLock { value: OnceLock::const_new(), name: Name::constant("LazyLock"), make: UnsafeCell::new(Some(make)) }
+            LazyLock { value: OnceLock::const_new(), name: Name::constant(Kind::LazyLock), make: UnsafeCell::new(Some(make)) }
         }
     }
 

@@ -4,7 +4,7 @@
 //! same number.
 
 use crate::runtime::{
-    Name, Request, Snapshot, abandon_or, in_execution, is_live, is_panicking, perform, request, with_execution,
+    Kind, Name, Request, Snapshot, abandon_or, in_execution, is_live, is_panicking, perform, request, with_execution,
     with_thread,
 };
 use std::cell::{Cell, UnsafeCell};
@@ -51,13 +51,13 @@ const CONTENTS: usize = 1 << 40;
 impl<T> Lock<T> {
     #[cfg(not(feature = "const-new"))]
     #[track_caller]
-    pub(super) fn new(kind: &'static str, value: T) -> Lock<T> {
+    pub(super) fn new(kind: Kind, value: T) -> Lock<T> {
         Lock { name: Name::new(kind), data: UnsafeCell::new(value) }
     }
 
     /// One that a constant expression makes.
     #[track_caller]
-    pub(super) const fn constant(kind: &'static str, value: T) -> Lock<T> {
+    pub(super) const fn constant(kind: Kind, value: T) -> Lock<T> {
         Lock { name: Name::constant(kind), data: UnsafeCell::new(value) }
     }
 

@@ -1,6 +1,6 @@
 //! A flag to wait for, as loom has it.
 
-use crate::runtime::{Name, Signal};
+use crate::runtime::{Kind, Name, Signal};
 use unthread_checker::execution::Waits;
 use unthread_checker::program::RmwOp;
 
@@ -13,7 +13,7 @@ pub struct Notify {
 impl Notify {
     constructors! {
         /// Nobody has been notified.
-        new() -> Notify { Notify { name: Name::new("Notify") } } const { Notify { name: Name::constant("Notify") } }
+        new() -> Notify { Notify { name: Name::new(Kind::Notify) } } const { Notify { name: Name::constant(Kind::Notify) } }
     }
 
     /// Lets the waiting thread go on, or the next that waits.

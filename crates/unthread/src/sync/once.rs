@@ -1,7 +1,7 @@
 //! Things that happen once.
 
 use super::Mutex;
-use crate::runtime::{Name, Request, abandon_or, request};
+use crate::runtime::{Kind, Name, Request, abandon_or, request};
 use std::cell::UnsafeCell;
 use std::fmt;
 use unthread_checker::execution::{Operation, Waits};
@@ -42,9 +42,9 @@ impl Once {
     constructors! {
         /// Nothing has been run.
         new() -> Once {
-            Once { done: Name::new("Once"), running: Mutex::new(()) }
+            Once { done: Name::new(Kind::Once), running: Mutex::new(()) }
         } const {
-            Once { done: Name::constant("Once"), running: Mutex::const_new(()) }
+            Once { done: Name::constant(Kind::Once), running: Mutex::const_new(()) }
         }
     }
 
@@ -148,9 +148,9 @@ impl<T> OnceLock<T> {
     constructors! {
         /// There is no value yet.
         new() -> OnceLock<T> {
-            OnceLock { once: Once::new(), name: Name::new("OnceLock"), value: UnsafeCell::new(None) }
+            OnceLock { once: Once::new(), name: Name::new(Kind::OnceLock), value: UnsafeCell::new(None) }
         } const {
-            OnceLock { once: Once::const_new(), name: Name::constant("OnceLock"), value: UnsafeCell::new(None) }
+            OnceLock { once: Once::const_new(), name: Name::constant(Kind::OnceLock), value: UnsafeCell::new(None) }
         }
     }
 

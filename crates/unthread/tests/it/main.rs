@@ -16,6 +16,7 @@ mod first;
 mod generated;
 mod generated_polling;
 mod learning;
+mod lifetimes;
 mod loom_is_wrong;
 mod polling;
 mod raw;

@@ -2,6 +2,11 @@
 //!
 //! The other tests run with `alloc::Allocator`, which knows about the heap. Here, what is on the heap is named by numbers that threads draw.
 
+// SAFETY: as in the other tests.
+#[allow(clippy::undocumented_unsafe_blocks)]
+#[path = "../it/lifetimes.rs"]
+mod lifetimes;
+
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::{Arc as StdArc, Mutex as StdMutex};

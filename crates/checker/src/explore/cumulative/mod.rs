@@ -41,7 +41,7 @@ use crate::causality::Prediction;
 use crate::execution::{Describe, Interpreter, Machine, Stuck};
 use crate::report::{FinalState, Report, SolverStatistics, Statistics, StopReason};
 use crate::solver::{Goal, Query};
-use crate::trace::Run;
+use crate::trace::{Run, unordered_drop};
 use batsat::Lit;
 use book::{Book, EdgeId, Meaning};
 pub use compare::{Comparison, Difference, compare};
@@ -259,7 +259,7 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
         let unfit = runner.unfit.map(str::to_string);
         let run = runner.into_run(Some(end));
         drop(running);
-        if let Some(why) = unfit.or_else(|| self.unfit(&run)) {
+        if let Some(why) = unfit.or_else(|| self.unfit(&run)).or_else(|| unordered_drop(&run)) {
             self.one_violation_is_enough()?;
             return Err(StopReason::Unsupported(why));
         }

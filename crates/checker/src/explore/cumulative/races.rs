@@ -1,12 +1,11 @@
 //! Data races, asked of the finished book: two threads whose next operations access the same plain cell.
 
-use super::book::{Meaning, NodeId, WriteId};
+use super::book::{Book, Meaning, NodeId, WriteId};
 use super::ordering::Happening;
 use super::over::until;
 use super::{Search, Verdict};
 use crate::causality::is_buffered;
-use crate::execution::{Describe, MemoryModel, Operation, ThreadKey};
-use crate::program::{Access, Loc};
+use crate::execution::{CellAccess, Describe, MemoryModel, ThreadKey};
 use crate::report::StopReason;
 use crate::solver::Goal;
 use batsat::Lit;
@@ -17,9 +16,7 @@ use std::collections::BTreeMap;
 struct Site {
     thread: ThreadKey,
     at: u32,
-    loc: Loc,
-    writes: bool,
-    plain: bool,
+    access: CellAccess,
 }
 
 impl<S: Describe> Search<'_, '_, S> {
@@ -46,23 +43,27 @@ impl<S: Describe> Search<'_, '_, S> {
         for literals in races.into_values() {
             let goal = self.book.formula.var(Meaning::Other);
             self.book.formula.clause([&[!goal], literals.as_slice()].concat());
-            if let Some(solution) = self.ask(Goal::Race, &[goal])? {
-                let commit = solution.order.iter().find(|happening| match happening {
-                    Happening::Commit(write) => {
-                        let late = self.book.late_literals.get(&Meaning::Late(*write));
-                        late.is_some_and(|&late| solution.holds(late))
-                    }
-                    Happening::Issue(_) => false,
-                });
-                let order = commit.map_or(solution.order.as_slice(), |&commit| until(&solution.order, commit));
-                let prediction = self.book.steps(&solution, order);
-                let mut runner = self.runner();
-                runner.follow(&prediction).map_err(StopReason::Failed)?;
-                runner.judge_races();
-                self.one_violation_is_enough()?;
-            }
+            self.ask_for_race(goal)?;
         }
         Ok(())
+    }
+
+    /// Runs an execution that leads to a race, if there is one.
+    pub(super) fn ask_for_race(&mut self, goal: Lit) -> Verdict {
+        let Some(solution) = self.ask(Goal::Race, &[goal])? else { return Ok(()) };
+        let commit = solution.order.iter().find(|happening| match happening {
+            Happening::Commit(write) => {
+                let late = self.book.late_literals.get(&Meaning::Late(*write));
+                late.is_some_and(|&late| solution.holds(late))
+            }
+            Happening::Issue(_) => false,
+        });
+        let order = commit.map_or(solution.order.as_slice(), |&commit| until(&solution.order, commit));
+        let prediction = self.book.steps(&solution, order);
+        let mut runner = self.runner();
+        runner.follow(&prediction).map_err(StopReason::Failed)?;
+        runner.judge_races();
+        self.one_violation_is_enough()
     }
 
     /// Where cells are accessed, with literals that say that the access is its thread's next operation, or a store on its way that others may
@@ -71,55 +72,63 @@ impl<S: Describe> Search<'_, '_, S> {
         let (mut next, mut late): (BTreeMap<Site, Vec<Lit>>, BTreeMap<Site, Vec<Lit>>) = Default::default();
         for node in self.book.entered() {
             let Some(site) = self.site(node) else { continue };
-            let is_next = self.book.formula.var(Meaning::Other);
-            self.book.formula.clause([!is_next, self.book.entry(node).reached]);
-            for way in self.book.ways_on(node) {
-                self.book.formula.clause([!is_next, !way]);
-            }
-            next.entry(site).or_default().push(is_next);
-            let operation = self.book.operation(node);
-            if self.book.memory == MemoryModel::Pso && is_buffered(self.book.memory, operation) {
-                let edges = self.book.entry(node).edges.iter().map(|&edge| &self.book.edges[edge as usize]);
-                let stores: Vec<(Lit, WriteId)> = edges
-                    .filter(|edge| edge.known)
-                    .flat_map(|edge| edge.writes.iter().map(|&w| (edge.lit, w)))
-                    .collect();
-                for (stored, write) in stores {
-                    let meaning = Meaning::Late(write);
-                    let lit = self.book.formula.var(meaning);
-                    self.book.late_literals.insert(meaning, lit);
-                    self.book.formula.clause([!lit, stored]);
-                    late.entry(site).or_default().push(lit);
-                }
-            }
+            next.entry(site).or_default().push(self.book.is_next(node));
+            late.entry(site).or_default().extend(self.book.is_late(node));
         }
-        let mut one_of = |sites: BTreeMap<Site, Vec<Lit>>| -> BTreeMap<Site, Lit> {
-            let one = sites.into_iter().map(|(site, literals)| {
-                let lit = self.book.formula.var(Meaning::Other);
-                self.book.formula.clause([&[!lit], literals.as_slice()].concat());
-                (site, lit)
-            });
-            one.collect()
-        };
-        (one_of(next), one_of(late))
+        late.retain(|_, literals| !literals.is_empty());
+        (self.book.one_of(next), self.book.one_of(late))
     }
 
     fn site(&self, node: NodeId) -> Option<Site> {
         let (thread, at) = self.book.place(node);
-        let (loc, writes, plain) = match *self.book.operation(node) {
-            Operation::Read { loc, access, .. } => (loc, false, access == Access::Plain),
-            Operation::Write { loc, access, .. } => (loc, true, access == Access::Plain),
-            Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => (loc, true, false),
-            Operation::Touch { loc, writes } => (loc, writes, true),
-            _ => return None,
-        };
-        Some(Site { thread, at, loc, writes, plain })
+        Some(Site { thread, at, access: self.book.operation(node).cell_access()? })
     }
 }
 
 fn conflict(first: &Site, second: &Site) -> bool {
-    first.thread != second.thread
-        && first.loc == second.loc
-        && (first.writes || second.writes)
-        && (first.plain || second.plain)
+    first.thread != second.thread && first.access.conflicts(&second.access)
+}
+
+impl Book<'_> {
+    /// A literal that says that the node's operation is its thread's next. Requires that the book is finished.
+    pub(super) fn is_next(&mut self, node: NodeId) -> Lit {
+        let is_next = self.formula.var(Meaning::Other);
+        self.formula.clause([!is_next, self.entry(node).reached]);
+        for way in self.ways_on(node) {
+            self.formula.clause([!is_next, !way]);
+        }
+        is_next
+    }
+
+    /// Literals that say that the node's store is on its way, and that others may already have overtaken it.
+    pub(super) fn is_late(&mut self, node: NodeId) -> Vec<Lit> {
+        if self.memory != MemoryModel::Pso || !is_buffered(self.memory, self.operation(node)) {
+            return Vec::new();
+        }
+        let edges = self.entry(node).edges.iter().map(|&edge| &self.edges[edge as usize]);
+        let known = edges.filter(|edge| edge.known);
+        let stores: Vec<(Lit, WriteId)> =
+            known.flat_map(|edge| edge.writes.iter().map(|&write| (edge.lit, write))).collect();
+        let late = stores.into_iter().map(|(stored, write)| {
+            let meaning = Meaning::Late(write);
+            if let Some(&known) = self.late_literals.get(&meaning) {
+                return known;
+            }
+            let lit = self.formula.var(meaning);
+            self.late_literals.insert(meaning, lit);
+            self.formula.clause([!lit, stored]);
+            lit
+        });
+        late.collect()
+    }
+
+    /// For each key, a literal that implies one of its literals.
+    pub(super) fn one_of<K: Ord>(&mut self, literals: BTreeMap<K, Vec<Lit>>) -> BTreeMap<K, Lit> {
+        let one = literals.into_iter().map(|(key, literals)| {
+            let lit = self.formula.var(Meaning::Other);
+            self.formula.clause([&[!lit], literals.as_slice()].concat());
+            (key, lit)
+        });
+        one.collect()
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Holds, NONE, Order, Race, Spare, Taken};
 use crate::execution::ThreadKey;
-use crate::explore::footprint::{Footprint, Mode, Object};
+use crate::explore::footprint::{Footprint, Mode, Object, Others};
 use crate::explore::rows::{self, Row};
 use smallvec::SmallVec;
 
@@ -27,11 +27,14 @@ impl Order {
                 continue;
             }
             for (at, mode) in self.chain(access.object) {
+                if footprint.ends_own(access.mode, &self.events[at].footprint, mode) {
+                    continue;
+                }
                 if access.mode.conflicts(mode) {
                     predecessors.push(at as u32);
                 }
-                if mode == Mode::Write {
-                    if access.mode == Mode::Write {
+                if matches!(mode, Mode::Write | Mode::End) {
+                    if matches!(access.mode, Mode::Write | Mode::End) {
                         predecessors.extend(self.readers_underway(at));
                     }
                     break;
@@ -39,6 +42,21 @@ impl Order {
             }
         }
         predecessors
+    }
+
+    /// Who ends objects by giving the last reference back does so after all other references have been given back, though nobody can tell in which order they were.
+    pub(super) fn add_references(&self, past: &mut Row, footprint: &Footprint) {
+        let mut accesses = footprint.accesses.iter();
+        if !accesses.clone().any(|access| access.mode == Mode::End) {
+            return;
+        }
+        let Some(count) = accesses.find(|access| access.mode == Mode::Drop(Others::None)) else { return };
+        let releases = |&(_, mode): &(usize, Mode)| {
+            matches!(mode, Mode::Drop(_) | Mode::ReleaseEarly | Mode::ReleaseLate | Mode::Write)
+        };
+        for (at, _) in self.chain(count.object).filter(releases) {
+            self.include(past, at as u32);
+        }
     }
 
     /// Reads that saw a store before it arrived, by its arrival.

@@ -268,6 +268,7 @@ impl Order {
         let [mut past, mut before] =
             [empty(&mut self.past, self.events.len()), empty(&mut self.before, self.events.len())];
         self.add_past(&mut past, processes, &taken);
+        self.add_references(&mut past, &taken.footprint);
         let predecessors = self.predecessors(&taken.footprint);
         let races = self.races.len() as u32;
         match taken.gate {

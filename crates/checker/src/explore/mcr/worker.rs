@@ -10,7 +10,7 @@ use crate::execution::{Describe, Machine, Operation, Stuck};
 use crate::program::Loc;
 use crate::report::StopReason;
 use crate::solver::{Answer, Goal, Lit, Query, Solution, Solver};
-use crate::trace::{FAILED, Histories, Run, RunEvent};
+use crate::trace::{FAILED, Histories, Run, RunEvent, unordered_drop};
 use rustc_hash::FxHashMap;
 
 /// No execution of an IR program that ends is longer, unless the user says so.
@@ -71,7 +71,7 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
         let unfit = runner.unfit.map(str::to_string);
         let run = runner.into_run(Some(end));
         drop(running);
-        if let Some(why) = unfit.or_else(|| self.subject.unfit()) {
+        if let Some(why) = unfit.or_else(|| self.subject.unfit()).or_else(|| unordered_drop(&run)) {
             self.one_violation_is_enough()?;
             return Err(StopReason::Unsupported(why));
         }
