@@ -46,7 +46,7 @@ struct Dropping {
 struct Gone {
     number: Option<u32>,
     by: Dropping,
-    /// A thread made it, and not a constant expression: memory that holds neither a number nor zeroes holds no such object.
+    /// A thread made it, and not a constant expression: memory without a number holds no such object.
     is_made: bool,
 }
 
@@ -76,9 +76,9 @@ impl Lifetimes {
         self.is_broken.set(true);
     }
 
-    /// Whether an object was at the address that has been dropped, and what is there now can be no other one.
-    pub(super) fn is_gone(&self, address: usize, word: u64) -> bool {
-        word != 0 && self.addresses.borrow().get(&address).is_some_and(|gone| gone.is_made)
+    /// Whether an object was at the address that has been dropped, and what is there now, without a number, can be no other one.
+    pub(super) fn is_gone(&self, address: usize) -> bool {
+        self.addresses.borrow().get(&address).is_some_and(|gone| gone.is_made)
     }
 }
 

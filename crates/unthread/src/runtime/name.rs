@@ -162,7 +162,7 @@ impl Number {
     /// The object comes to its end, and leaves a mark.
     fn end(&self, kind: ObjectKind, address: usize) {
         let word = self.word().load(Relaxed);
-        let is_known_as_gone = || with_execution(|execution| execution.lifetimes.is_gone(address, word));
+        let is_known_as_gone = || with_execution(|execution| execution.lifetimes.is_gone(address));
         if is_live() && (word == GONE || word & BEGINNING != NAMED && is_known_as_gone()) {
             fail_on_gone(address, "object");
         }
@@ -190,7 +190,7 @@ impl Number {
     #[track_caller]
     fn first_use(&self, object: Unnamed) -> u32 {
         let word = self.word().load(Relaxed);
-        let is_known_as_gone = || with_execution(|execution| execution.lifetimes.is_gone(object.address, word));
+        let is_known_as_gone = || with_execution(|execution| execution.lifetimes.is_gone(object.address));
         if word == GONE || is_known_as_gone() || is_left_frame(object.address) {
             fail_on_gone(object.address, object.kind);
         }

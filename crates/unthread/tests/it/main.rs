@@ -14,6 +14,7 @@ mod const_new;
 mod environment;
 mod first;
 mod generated;
+mod generated_lifetimes;
 mod generated_polling;
 mod learning;
 mod lifetimes;

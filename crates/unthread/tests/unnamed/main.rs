@@ -7,6 +7,11 @@
 #[path = "../it/lifetimes.rs"]
 mod lifetimes;
 
+// SAFETY: as above.
+#[allow(clippy::undocumented_unsafe_blocks)]
+#[path = "../it/generated_lifetimes.rs"]
+mod generated_lifetimes;
+
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::{Arc as StdArc, Mutex as StdMutex};
