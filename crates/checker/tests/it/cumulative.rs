@@ -172,6 +172,52 @@ fn auto_runs_visits_or_learns_whichever_is_least() {
     assert_eq!(engine_of("fib_bench", 5), Engine::Exhaustive);
 }
 
+/// A program that cumulative explores to its end, with what an exhaustive search finds.
+fn is_explored(text: &str) {
+    let program = ut::parse(Arc::new(Source::new("locks.ut", text)), &BTreeMap::new()).expect("it is a program");
+    for memory in MemoryModel::ALL {
+        let oracle = Options { all_violations: true, count_histories: true, ..Options::new(memory) };
+        let oracle = check(&program, &oracle, &Unwatched);
+        assert_eq!(oracle.stop, StopReason::Exhausted, "{memory}");
+        let found = check(&program, &options(memory, Coverage::States), &Unwatched);
+        assert_eq!(found.stop, StopReason::Exhausted, "{memory}: {text}");
+        assert_eq!(found.final_states, oracle.final_states, "{memory}: {text}");
+        assert_eq!(violations(&found), violations(&oracle), "{memory}: {text}");
+        assert_eq!(found.statistics.histories, oracle.statistics.histories, "{memory}: {text}");
+    }
+}
+
+/// Whoever tries again takes a lock in another place than whoever succeeds at once. Both give it back in the same place, and it was not seen that the first one does.
+#[test]
+fn a_lock_that_is_taken_in_a_loop_is_given_back_whichever_lap_took_it() {
+    is_explored(
+        "shared x;\nthread t0 { let r2 = x.fetch_add(1); }\n\
+         thread t2 { while x.cas(0, 1) == 0 {} x = 0; }\nexists (t0.r2 == 77);\n",
+    );
+    for n in [2, 3] {
+        is_explored(&format!(
+            "shared data = 0, state = 0;\nthread worker(index) * {n} {{\n\
+             loop {{ while state != 0 {{}} if !state.swap(1) {{ break; }} }}\n\
+             data = index; assert(data == index); state = 0; }}\n",
+        ));
+    }
+}
+
+/// Who has the lock may have taken it before or after it was given back once: where it is given back for good, that cannot be told from the place alone.
+#[test]
+fn a_lock_that_may_be_given_back_in_between_is_a_lock_with_sources() {
+    for take in ["while x.cas(0, 1) == 0 {}", "while x.swap(1) != 0 {}", "assume(x.cas(0, 1));"] {
+        is_explored(&format!(
+            "shared x, y;\nthread a {{ {take} if y == 1 {{ x = 0; {take} }} x = 0; }}\n\
+             thread b {{ y = 1; {take} let r = y; y = r + 1; x = 0; }}\nexists (b.r == 0);\n",
+        ));
+    }
+    is_explored(
+        "shared y; mutex m;\nthread a { lock(m); if y == 1 { unlock(m); lock(m); } unlock(m); }\n\
+         thread b { y = 1; lock(m); y = 2; unlock(m); }\nthread c { lock(m); let r = y; unlock(m); }\n",
+    );
+}
+
 /// Two orders of writes that followed at once contradicted each other; one was forgotten, and a wrong final memory hid a right one.
 #[test]
 fn orders_that_follow_at_once_are_all_kept() {

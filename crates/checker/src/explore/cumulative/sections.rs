@@ -26,7 +26,7 @@ type Takers = SmallVec<[WriteId; 2]>;
 pub(super) struct Sections {
     /// For each cell that is one: how it is used.
     pub(super) locks: BTreeMap<u32, Lock>,
-    /// For each list whether it is about taking a lock: that is possible whenever nobody holds it, and the ordering sees to that.
+    /// For each list whether it is about taking a lock of which it is known who gives it back: that is possible whenever nobody holds it, and the ordering sees to that.
     pub(super) needs_nothing: Vec<bool>,
     /// For each node, the cells that its thread holds there, and who can have taken them and cannot have been followed by another.
     pub(super) held: Vec<SmallVec<[(u32, Takers); 1]>>,
@@ -57,6 +57,8 @@ struct Usage {
     /// The writes that take the cell, each with the edges that give it back next.
     takers: BTreeMap<WriteId, Vec<EdgeId>>,
     held: BTreeMap<NodeId, Takers>,
+    /// Wherever the cell is given back, the place says who can have taken it last, and of those that have their place there is one. Otherwise the ordering keeps only some sections apart.
+    is_told_by_place: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,7 +97,8 @@ impl Book<'_> {
             self.sections.locks.insert(cell, lock);
         }
         self.sections.needs_nothing = vec![false; self.lists.len()];
-        for &taker in self.sections.locks.values().flat_map(|lock| lock.usage.takers.keys()) {
+        let told = self.sections.locks.values().filter(|lock| lock.usage.is_told_by_place);
+        for &taker in told.flat_map(|lock| lock.usage.takers.keys()) {
             let write = &self.writes[taker as usize];
             let list = self.edges[write.edge as usize].list;
             let is_cell = |list: &u32| self.accesses[self.lists[*list as usize].access as usize].cell == write.cell;
@@ -187,11 +190,12 @@ impl Book<'_> {
     /// How a cell is used. Nothing if it is given back by somebody who may not have it, or taken by somebody who may have it already: nobody
     /// else would keep them from it. Requires that nodes are in order.
     fn usage(&self, cell: u32, kinds: &FxHashMap<WriteId, Kind>, nodes: &[NodeId]) -> Option<Usage> {
-        let mut usage = Usage::default();
+        let mut usage = Usage { is_told_by_place: true, ..Usage::default() };
         usage.takers.extend(kinds.iter().filter(|kind| *kind.1 == Kind::Takes).map(|kind| (*kind.0, vec![])));
         let mut holdings: Vec<Holding> = vec![Holding::default(); self.nodes.len()];
         for &node in nodes {
             let holding = self.holding(node, cell, kinds, &holdings);
+            let is_last = |taker: &WriteId| self.is_last(*taker, &holding.takers);
             for &edge in &self.entry(node).edges {
                 let does =
                     |kind: Kind| self.edges[edge as usize].writes.iter().any(|write| kinds.get(write) == Some(&kind));
@@ -202,14 +206,14 @@ impl Book<'_> {
                     if holding.nobody || holding.takers.is_empty() {
                         return None;
                     }
+                    usage.is_told_by_place &= holding.takers.iter().all(is_last);
                     for taker in &holding.takers {
                         usage.takers.get_mut(taker).expect("it takes").push(edge);
                     }
                 }
             }
             if !holding.nobody {
-                let last = |&&taker: &&WriteId| self.is_last(taker, &holding.takers);
-                let takers: Takers = holding.takers.iter().filter(last).copied().collect();
+                let takers: Takers = holding.takers.iter().copied().filter(is_last).collect();
                 if !takers.is_empty() {
                     usage.held.insert(node, takers);
                 }
@@ -243,9 +247,12 @@ impl Book<'_> {
         holding
     }
 
-    /// Whether none of the others can have come after a write on the way to where all of them can have been the last.
+    /// Whether none of the others can have come after a write on the way to where all of them can have been the last. What counts is where the write leads, not what else its thread could
+    /// have done there: whoever fails to take a lock tries again, and that is another write.
     fn is_last(&self, taker: WriteId, takers: &Takers) -> bool {
-        let others = takers.iter().filter(|&&other| other != taker);
-        others.into_iter().all(|&other| self.never_leads_to(self.node_of(taker), self.node_of(other)))
+        let edge = &self.edges[self.writes[taker as usize].edge as usize];
+        let comes_later = |after: NodeId, other: NodeId| after == other || !self.never_leads_to(after, other);
+        let mut others = takers.iter().filter(|&&other| other != taker).map(|&other| self.node_of(other));
+        edge.key.target.is_none_or(|after| !others.any(|other| comes_later(after, other)))
     }
 }
