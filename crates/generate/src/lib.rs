@@ -11,7 +11,8 @@ mod sketch;
 mod strategy;
 
 pub use sketch::{
-    CellSketch, ConditionSketch, LockName, Parent, PlaceSketch, Sketch, Statement, Test, ThreadSketch, Value, Var,
+    Asked, CellSketch, ConditionSketch, LockName, Look, Parent, PlaceSketch, Sketch, Statement, Test, ThreadSketch,
+    Value, Var,
 };
 pub use strategy::{Features, sketches};
 

@@ -2,7 +2,7 @@
 
 mod access;
 
-use crate::sketch::{LockName, Parent, PlaceSketch, Sketch, Statement, Test, ThreadSketch, Var};
+use crate::sketch::{Asked, LockName, Look, Parent, PlaceSketch, Sketch, Statement, Test, ThreadSketch, Value, Var};
 use access::{var, var_text};
 use std::{fmt::Write, sync::Arc};
 use unthread_checker::program::{
@@ -80,16 +80,48 @@ impl Sketch {
     fn conditions(&self, text: &mut String) -> Vec<Condition> {
         let Some(asked) = &self.condition else { return vec![] };
         let start = text.len();
-        let cell = asked.cell % self.cells.len();
         let quantifier = match asked.quantifier {
             Quantifier::Exists => "exists",
             Quantifier::Forbidden => "forbidden",
             Quantifier::Always => "always",
         };
-        writeln!(text, "{quantifier} {} == {}", self.cells[cell].name, asked.value).expect("strings take everything");
-        let memory = ExprOver::Leaf(FinalValue::Memory(Loc::global(cell)));
-        let proposition = memory.binary(BinaryOp::Eq, asked.value.into());
+        let parts = asked.all.iter().map(|&(asked, value)| match asked {
+            Asked::Cell(cell) => {
+                let cell = cell % self.cells.len();
+                (self.cells[cell].name.to_string(), FinalValue::Memory(Loc::global(cell)), value)
+            }
+            Asked::Register(thread, number) => {
+                let (at, register) = (self.initial_thread(thread), var(Var::R(number)));
+                let name = format!("{}.{}", self.threads[at].name, var_text(Var::R(number)));
+                let thread = (0..at).filter(|&before| self.parent(before).is_none()).count();
+                (name, FinalValue::Register { thread, register }, value)
+            }
+        });
+        let parts: Vec<(String, FinalValue, i64)> = parts.collect();
+        let shown: Vec<String> = parts.iter().map(|(name, _, value)| format!("{name} == {value}")).collect();
+        writeln!(text, "{quantifier} {}", shown.join(" && ")).expect("strings take everything");
+        let tests = parts.into_iter().map(|(_, leaf, value)| ExprOver::Leaf(leaf).binary(BinaryOp::Eq, value.into()));
+        let proposition = tests.reduce(|all, test| all.binary(BinaryOp::And, test)).unwrap_or(1.into());
         vec![Condition { quantifier: asked.quantifier, proposition, span: Span::new(start, text.len() - 1) }]
+    }
+
+    /// One of the threads that run from the start.
+    fn initial_thread(&self, number: usize) -> usize {
+        let initial: Vec<usize> = (0..self.threads.len()).filter(|&index| self.parent(index).is_none()).collect();
+        initial[number % initial.len()]
+    }
+
+    /// The registers of a thread that final states show.
+    fn observed(&self, index: usize) -> Vec<Reg> {
+        let asked = self.condition.iter().flat_map(|condition| &condition.all);
+        let is_asked = |number: &u8| {
+            let is = |asked: &Asked| match *asked {
+                Asked::Register(thread, of) => self.initial_thread(thread) == index && of % 3 == *number,
+                Asked::Cell(_) => false,
+            };
+            asked.clone().any(|(asked, _)| is(asked))
+        };
+        (0..3u8).filter(|number| self.observed || is_asked(number)).map(|number| var(Var::R(number))).collect()
     }
 
     fn thread(&self, index: usize, text: String) -> (Routine, String) {
@@ -120,8 +152,7 @@ impl Sketch {
                 lowering.emit(&format!("join t{child}"), Instr::Join { thread: handle.into() });
             }
         }
-        let observed = if self.observed { vec![Reg(1), Reg(2), Reg(3)] } else { vec![] };
-        lowering.end(&thread.name, u16::from(self.parent(index).is_some()), observed)
+        lowering.end(&thread.name, u16::from(self.parent(index).is_some()), self.observed(index))
     }
 }
 
@@ -146,6 +177,8 @@ impl Lowering {
 
     fn end(mut self, name: &str, parameters: u16, observed: Vec<Reg>) -> (Routine, String) {
         self.emit("}", Instr::End);
+        // As front ends do: of loops that begin in the same place, the outer comes first.
+        self.loops.sort_by_key(|l| (l.head, std::cmp::Reverse(l.end)));
         let routine = Routine {
             name: name.into(),
             parameters,
@@ -219,6 +252,18 @@ impl Lowering {
             Statement::Repeat { times, body } => self.repeat(*times, body),
             Statement::Spin { place, value, until_equal, yields } => {
                 self.spin(*place, *value, *until_equal, *yields);
+            }
+            Statement::Retry { body, place, look, value, until_equal } => {
+                self.retry(body, *place, *look, (*value, *until_equal));
+            }
+            Statement::SpinLocked { place, looks, take, body, gives_back } => {
+                let free = Statement::Spin { place: *place, value: 0, until_equal: true, yields: false };
+                self.retry(if *looks { std::slice::from_ref(&free) } else { &[] }, *place, *take, (0, true));
+                self.body(body);
+                let (place, value) = (*place, Value::Const(0));
+                if *gives_back {
+                    self.statement(&Statement::Store { place, value, ordering: Ordering::Release });
+                }
             }
             simple => self.simple(simple),
         }
@@ -297,6 +342,19 @@ impl Lowering {
         self.loops.push(Loop { head, end: self.here(), span });
     }
 
+    fn retry(&mut self, body: &[Statement], place: PlaceSketch, look: Look, (value, until_equal): (i64, bool)) {
+        let (head, op) = (self.here(), if until_equal { BinaryOp::Ne } else { BinaryOp::Eq });
+        self.line("loop {");
+        self.body(body);
+        let (text, instr) = self.look(place, look);
+        let span = self.line(&format!("}} until {text} {} {value}", if until_equal { "==" } else { "!=" }));
+        self.push(span, instr);
+        self.when(span, Expr::from(SEEN).binary(op, value.into()), |this| {
+            this.push(span, Instr::Jump { target: head });
+        });
+        self.loops.push(Loop { head, end: self.here(), span });
+    }
+
     fn simple(&mut self, statement: &Statement) {
         let (line, instr) = match statement {
             Statement::Load { .. } | Statement::Store { .. } | Statement::Rmw { .. } | Statement::Cas { .. } => {
@@ -347,7 +405,9 @@ impl Lowering {
             | Statement::LockedWait { .. }
             | Statement::If { .. }
             | Statement::Repeat { .. }
-            | Statement::Spin { .. } => unreachable!("these have statements inside or several instructions"),
+            | Statement::Spin { .. }
+            | Statement::Retry { .. }
+            | Statement::SpinLocked { .. } => unreachable!("these have statements inside or several instructions"),
         };
         self.emit(&line, instr);
     }

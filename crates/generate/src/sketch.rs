@@ -53,15 +53,22 @@ pub struct Parent {
     pub join: bool,
 }
 
-/// A question about the final value of one variable.
+/// A question about final values: that each of these is what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionSketch {
     /// What is asked.
     pub quantifier: Quantifier,
-    /// The variable.
-    pub cell: usize,
-    /// The value that it is compared with.
-    pub value: i64,
+    /// What is asked about, with the values that they are compared with. At least one.
+    pub all: Vec<(Asked, i64)>,
+}
+
+/// What a condition asks about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is its own name")]
+pub enum Asked {
+    Cell(usize),
+    /// A register of a thread that runs from the start, modulo the number of those.
+    Register(usize, u8),
 }
 
 /// What a thread does next.
@@ -151,6 +158,31 @@ pub enum Statement {
         until_equal: bool,
         yields: bool,
     },
+    /// Body and a look at a cell, again and again until what it finds is (or is not) this value.
+    Retry {
+        body: Vec<Statement>,
+        place: PlaceSketch,
+        look: Look,
+        value: i64,
+        until_equal: bool,
+    },
+    /// A lock in a cell that is free at 0: taken in a loop, perhaps after a look at it; body; given back, or not.
+    SpinLocked {
+        place: PlaceSketch,
+        looks: bool,
+        take: Look,
+        body: Vec<Statement>,
+        gives_back: bool,
+    },
+}
+
+/// How a loop looks at a cell. What it finds is the value before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is its own name")]
+pub enum Look {
+    Load,
+    Rmw(RmwOp, i64),
+    Cas { expected: i64, desired: i64 },
 }
 
 /// A register: `r0`, `r1`, `r2`, or the pointer `p`.
@@ -210,7 +242,9 @@ impl Statement {
             Statement::Locked { body, .. }
             | Statement::TryLocked { body, .. }
             | Statement::LockedWait { body, .. }
-            | Statement::Repeat { body, .. } => vec![body],
+            | Statement::Repeat { body, .. }
+            | Statement::Retry { body, .. }
+            | Statement::SpinLocked { body, .. } => vec![body],
             Statement::If { then, otherwise, .. } => vec![then, otherwise],
             _ => vec![],
         }
@@ -221,10 +255,17 @@ impl Statement {
             Statement::Locked { body, .. }
             | Statement::TryLocked { body, .. }
             | Statement::LockedWait { body, .. }
-            | Statement::Repeat { body, .. } => vec![body],
+            | Statement::Repeat { body, .. }
+            | Statement::Retry { body, .. }
+            | Statement::SpinLocked { body, .. } => vec![body],
             Statement::If { then, otherwise, .. } => vec![then, otherwise],
             _ => vec![],
         }
+    }
+
+    /// Whether it goes round until something happens.
+    pub fn is_loop(&self) -> bool {
+        matches!(self, Statement::Spin { .. } | Statement::Retry { .. } | Statement::SpinLocked { .. })
     }
 
     /// Whether this or a statement inside of it is as described.

@@ -1,7 +1,8 @@
 //! How sketches are generated. Weights lean towards what finds bugs: few cells, small values, loads and stores.
 
 use crate::sketch::{
-    CellSketch, ConditionSketch, LockName, Parent, PlaceSketch, Sketch, Statement, Test, ThreadSketch, Value, Var,
+    Asked, CellSketch, ConditionSketch, LockName, Look, Parent, PlaceSketch, Sketch, Statement, Test, ThreadSketch,
+    Value, Var,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -32,6 +33,8 @@ pub struct Features {
     pub control: bool,
     /// Loops that read until something changes.
     pub spins: bool,
+    /// Loops that try to change something until they do, and locks that are made of them.
+    pub retries: bool,
     /// Assertions, panics, divisions.
     pub faults: bool,
     /// Plain cells, `finally`, conditions.
@@ -51,6 +54,7 @@ impl Features {
         forks: true,
         control: true,
         spins: true,
+        retries: false,
         faults: true,
         questions: true,
     };
@@ -67,6 +71,7 @@ impl Features {
         forks: false,
         control: false,
         spins: false,
+        retries: false,
         faults: false,
         questions: false,
     };
@@ -77,6 +82,10 @@ impl Features {
     /// Threads that share a lock, wait for one another while they do, and keep it or give it back; others want it alone.
     pub const READERS: Features =
         Features { locks: true, readers: true, spins: true, synchronisation: false, ..Features::MEMORY };
+
+    /// Loops by exchanges and read-modify-writes, also around other loops, locks that are made of them, and questions about registers. Such loops may go on for ever.
+    pub const RETRIES: Features =
+        Features { control: true, spins: true, retries: true, faults: true, questions: true, ..Features::MEMORY };
 }
 
 /// Sketches with these features.
@@ -126,7 +135,9 @@ fn cells(features: Features) -> BoxedStrategy<Vec<CellSketch>> {
 
 fn condition() -> impl Strategy<Value = ConditionSketch> {
     let quantifier = prop_oneof![Just(Quantifier::Exists), Just(Quantifier::Forbidden), Just(Quantifier::Always)];
-    (quantifier, 0..3usize, 0..3i64).prop_map(|(quantifier, cell, value)| ConditionSketch { quantifier, cell, value })
+    let asked =
+        prop_oneof![(0..3usize).prop_map(Asked::Cell), (0..3usize, 0..3u8).prop_map(|(t, r)| Asked::Register(t, r))];
+    (quantifier, vec((asked, 0..3i64), 1..=2)).prop_map(|(quantifier, all)| ConditionSketch { quantifier, all })
 }
 
 fn thread(features: Features) -> impl Strategy<Value = ThreadSketch> {
@@ -192,6 +203,9 @@ fn statement(features: Features, depth: u32) -> BoxedStrategy<Statement> {
             spin.prop_map(|(place, value, until_equal, yields)| Statement::Spin { place, value, until_equal, yields });
         kinds.push((4, spin.boxed()));
     }
+    if features.retries && depth > 0 {
+        kinds.extend([(12, retry(features, depth)), (6, spin_locked(features, depth))]);
+    }
     if features.faults {
         kinds.extend([
             (6, test().prop_map(Statement::Assert).boxed()),
@@ -207,6 +221,45 @@ fn statement(features: Features, depth: u32) -> BoxedStrategy<Statement> {
 
 fn body(features: Features, depth: u32) -> BoxedStrategy<Vec<Statement>> {
     vec(statement(features, depth - 1), 0..=2).boxed()
+}
+
+/// A loop around anything.
+fn retry(features: Features, depth: u32) -> BoxedStrategy<Statement> {
+    let inside = prop_oneof![3 => Just(vec![]).boxed(), 1 => body(features, depth)];
+    (inside, place(features), look(), 0..3i64, any::<bool>())
+        .prop_map(|(body, place, look, value, until_equal)| {
+            // Most wait until they have changed something.
+            let (value, until_equal) = match look {
+                Look::Cas { expected, .. } if value > 0 => (expected, until_equal),
+                _ => (value, until_equal),
+            };
+            Statement::Retry { body, place, look, value, until_equal }
+        })
+        .boxed()
+}
+
+fn look() -> impl Strategy<Value = Look> {
+    use RmwOp::{Add, And, Max, Or, Swap, Xor};
+    let op = proptest::sample::select(vec![Swap, Swap, Or, And, Max, Xor, Add]);
+    prop_oneof![
+        1 => Just(Look::Load),
+        4 => (op, 0..3i64).prop_map(|(op, operand)| Look::Rmw(op, operand)),
+        4 => (0..2i64, 0..3i64).prop_map(|(expected, desired)| Look::Cas { expected, desired }),
+    ]
+}
+
+fn spin_locked(features: Features, depth: u32) -> BoxedStrategy<Statement> {
+    let take = prop_oneof![
+        Just(Look::Cas { expected: 0, desired: 1 }),
+        Just(Look::Rmw(RmwOp::Swap, 1)),
+        Just(Look::Rmw(RmwOp::Or, 1)),
+    ];
+    (0..2usize, any::<bool>(), take, body(features, depth), any::<bool>())
+        .prop_map(|(cell, looks, take, body, gives_back)| {
+            let place = PlaceSketch::Cell(cell);
+            Statement::SpinLocked { place, looks, take, body, gives_back }
+        })
+        .boxed()
 }
 
 fn lock_statements(features: Features, depth: u32) -> Vec<(u32, BoxedStrategy<Statement>)> {

@@ -8,7 +8,7 @@ use unthread_checker::explore::histories::Combination;
 use unthread_checker::explore::{Options, Unwatched, check, exhaustive};
 use unthread_checker::program::{Program, Quantifier, validate};
 use unthread_checker::report::{Report, StopReason, ViolationKind};
-use unthread_generate::{Features, Sketch, Statement, cases, for_all, sketches};
+use unthread_generate::{Features, Sketch, cases, for_all, sketches};
 
 /// Programs with more states than this are left out: the reference is slow.
 const BUDGET: usize = 30_000;
@@ -18,7 +18,7 @@ const BUDGET: usize = 30_000;
 pub(crate) fn agree(sketch: &Sketch, memory: MemoryModel, rules: Rules) -> Result<bool, String> {
     let program = sketch.program();
     validate(&program)?;
-    let spins = sketch.any(|statement| matches!(statement, Statement::Spin { .. }));
+    let spins = sketch.any(|statement| statement.is_loop());
     let Some(expected) = behaviour(&program, memory, !spins, BUDGET) else { return Ok(false) };
     let mut found = found(&program, memory, rules, !spins)?;
     if spins {

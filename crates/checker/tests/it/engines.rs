@@ -101,6 +101,13 @@ fn engines_that_learn_agree_on_memory_alone() {
 }
 
 #[test]
+fn engines_that_learn_agree_on_loops_that_try_again() {
+    for_all(sketches(Features::RETRIES), cases(2_000), |sketch| {
+        MemoryModel::ALL.into_iter().try_for_each(|memory| agree(sketch, memory))
+    });
+}
+
+#[test]
 fn mcr_agrees_on_locks_that_are_shared() {
     for_all(sketches(Features::READERS), cases(1_000), |sketch| {
         MemoryModel::ALL.into_iter().try_for_each(|memory| all_agree(&[Engine::Mcr], sketch, memory))

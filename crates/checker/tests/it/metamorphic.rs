@@ -5,14 +5,14 @@ use crate::reference::Behaviour;
 use std::collections::BTreeSet;
 use unthread_checker::execution::MemoryModel;
 use unthread_checker::program::Ordering;
-use unthread_generate::{Features, PlaceSketch, Sketch, Statement, Value, cases, for_all, sketches};
+use unthread_generate::{Asked, Features, PlaceSketch, Sketch, Statement, Value, cases, for_all, sketches};
 
 /// Threads and cells can be renamed: nothing holds a thread's handle or a cell's address.
 const NAMELESS: Features = Features { pointers: false, forks: false, ..Features::ALL };
 
 /// What the engine finds, with failures placed by the text of their line, which variants share.
 fn behaviour(sketch: &Sketch, memory: MemoryModel) -> Result<Behaviour, String> {
-    let spins = sketch.any(|statement| matches!(statement, Statement::Spin { .. }));
+    let spins = sketch.any(|statement| statement.is_loop());
     behaviour_with(sketch, memory, !spins)
 }
 
@@ -78,6 +78,12 @@ fn the_order_of_threads_does_not_matter() {
         for memory in MemoryModel::ALL {
             let mut reversed = sketch.clone();
             reversed.threads.reverse();
+            for (asked, _) in reversed.condition.iter_mut().flat_map(|condition| &mut condition.all) {
+                if let Asked::Register(thread, _) = asked {
+                    let n = sketch.threads.len();
+                    *thread = n - 1 - *thread % n;
+                }
+            }
             let mut found = behaviour(&reversed, memory)?;
             found.final_states = std::mem::take(&mut found.final_states)
                 .into_iter()
@@ -118,13 +124,19 @@ fn the_order_of_cells_does_not_matter() {
                 | Statement::Rmw { place, .. }
                 | Statement::Cas { place, .. }
                 | Statement::Spin { place, .. }
+                | Statement::Retry { place, .. }
+                | Statement::SpinLocked { place, .. }
                 | Statement::LockedWait { test: Some((place, _)), .. } => rename(place),
                 _ => {}
             }
             vec![statement]
         });
         rotated.cells.rotate_right(1);
-        rotated.condition.iter_mut().for_each(|condition| condition.cell = next(condition.cell));
+        for (asked, _) in rotated.condition.iter_mut().flat_map(|condition| &mut condition.all) {
+            if let Asked::Cell(cell) = asked {
+                *cell = next(*cell);
+            }
+        }
         for memory in MemoryModel::ALL {
             let mut found = behaviour(&rotated, memory)?;
             let rotate_back = |mut state: unthread_checker::report::FinalState| {

@@ -1,8 +1,8 @@
 //! Accesses to cells, as instructions and as text.
 
-use super::{ARRAY, Lowering, REGISTERS};
-use crate::sketch::{PlaceSketch, Statement, Value, Var};
-use unthread_checker::program::{Access, BinaryOp, Expr, Instr, Loc, Place, Reg};
+use super::{ARRAY, Lowering, REGISTERS, SEEN};
+use crate::sketch::{Look, PlaceSketch, Statement, Value, Var};
+use unthread_checker::program::{Access, BinaryOp, Expr, Instr, Loc, Ordering, Place, Reg};
 
 impl Lowering {
     pub(super) fn access(&self, statement: &Statement) -> (String, Instr) {
@@ -34,6 +34,22 @@ impl Lowering {
                 )
             }
             _ => unreachable!("only accesses are given"),
+        }
+    }
+
+    /// What a loop looks at, and what it finds.
+    pub(super) fn look(&self, place: PlaceSketch, look: Look) -> (String, Instr) {
+        let (text, place, ordering) = (self.place_text(place), self.place(place), Ordering::SeqCst);
+        match look {
+            Look::Load => (text, Instr::Load { dst: SEEN, place, ordering }),
+            Look::Rmw(op, operand) => (
+                format!("{op:?}({text}, {operand})"),
+                Instr::Rmw { dst: Some(SEEN), place, op, operand: operand.into(), ordering },
+            ),
+            Look::Cas { expected, desired } => (
+                format!("cas({text}, {expected}, {desired})"),
+                Instr::Cas { dst: SEEN, place, expected: expected.into(), desired: desired.into(), ordering },
+            ),
         }
     }
 
