@@ -268,9 +268,13 @@ impl<S: Describe> Search<'_, S> {
         let index = step.thread.index();
         let (stores, arrived) = (self.stores.clone(), self.arrived.clone());
         let mut undo = Undo { last: self.last.clone(), stores, arrived, objects: Vec::new(), watched: false };
+        let process = usize::from(taken.label.process);
         let before = match step.action {
-            Action::Flush(at) => self.stores[index].remove(at as usize),
-            _ => self.last[index],
+            // Of what a process has brought to memory only the last is remembered: whoever knows it knows those before.
+            Action::Flush(at) => {
+                [self.stores[index].remove(at as usize), self.arrived.get(process).copied().unwrap_or(NONE)]
+            }
+            _ => [self.last[index], NONE],
         };
         let event = self.event(taken, operation, before);
         match operation {
@@ -282,7 +286,6 @@ impl<S: Describe> Search<'_, S> {
                 self.stores[index].extend(buffered.then_some(event));
             }
             None => {
-                let process = usize::from(taken.label.process);
                 self.arrived.resize(self.arrived.len().max(process + 1), NONE);
                 self.arrived[process] = event;
             }
@@ -304,11 +307,13 @@ impl<S: Describe> Search<'_, S> {
         self.undone.push(undo);
     }
 
-    /// An event's number: what it does, after which one of its own thread (for a store that reaches memory: the one that made it), and after which others.
-    fn event(&mut self, taken: &Taken, operation: Option<&Operation>, before: u32) -> u32 {
+    /// An event's number: what it does, after which one of its own thread (for a store that reaches memory: the one that made it, and the store that reached memory before it), and after
+    /// which others.
+    fn event(&mut self, taken: &Taken, operation: Option<&Operation>, before: [u32; 2]) -> u32 {
         self.make_room(&taken.footprint);
         let mut past = [halves(taken.thread.0), halves(taken.label.choice.unwrap_or(i64::MIN) as u64)].concat();
-        past.extend([u32::from(operation.is_some()), before]);
+        past.push(u32::from(operation.is_some()));
+        past.extend(before);
         if operation == Some(&Operation::JoinAll) {
             let mut others = self.last.clone();
             others.sort_unstable();

@@ -183,6 +183,19 @@ fn icb_over_traces_agrees(memory: MemoryModel, programs: u32) {
     });
 }
 
+/// In which order the first stores came to memory was forgotten as soon as the second ones did.
+#[test]
+fn icb_over_traces_remembers_all_stores_that_have_come_to_memory() {
+    let program = parse("shared x, y; thread a { y = 1; x = 0; } thread b { y = 0; x = 0; }");
+    for memory in MemoryModel::ALL {
+        let [states, traces] =
+            [false, true].map(|traces| run(&program, Engine::Icb { preemptions: 9, traces }, memory));
+        assert_eq!(states.final_states.len(), 2, "{memory}");
+        assert_eq!(traces.stop, StopReason::Exhausted, "{memory}");
+        assert_eq!(traces.final_states, states.final_states, "{memory}");
+    }
+}
+
 #[test]
 fn icb_over_traces_counts_them_by_preemptions() {
     let program = parse("shared x; thread t * 2 { x.fetch_add(1); x.fetch_add(1); }");
