@@ -11,7 +11,7 @@ use unthread_checker::execution::MemoryModel;
 use unthread_checker::explore::cumulative::{self, Comparison};
 use unthread_checker::explore::{self, Coverage, Options};
 use unthread_checker::program::Program;
-use unthread_checker::report::text::{Text, why_stopped};
+use unthread_checker::report::text::{Text, engine_failures, why_stopped};
 use unthread_checker::report::{FinalState, StopReason, ViolationKind};
 use unthread_checker::schedule::Schedule;
 
@@ -50,6 +50,9 @@ fn list(
     let report = explore::check(program, &options, &stopwatch);
     stopwatch.stop();
     let complete = report.stop == StopReason::Exhausted;
+    for failed in engine_failures(&report) {
+        terminal.warning(&format!("{file}: {memory}: {failed}"));
+    }
     let failure = report.violations.iter().find(|violation| violation.kind != ViolationKind::Condition);
     if let Some(failure) = failure {
         let what = format!("{}: {}", failure.kind.name(), failure.message);

@@ -305,6 +305,7 @@ impl Builder {
                     observations: Vec::new(),
                     final_states: Vec::new(),
                     statistics: Statistics { executions: 1, ..Statistics::default() },
+                    failures: Vec::new(),
                 }
             }
             Err(error) => panic!("the test does not follow the schedule: {error}"),

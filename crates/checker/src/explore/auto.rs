@@ -7,7 +7,7 @@
 
 use super::{Coverage, Engine, Options, Progress, Stage, Watch, cumulative, exhaustive, mcr};
 use crate::execution::Interpreter;
-use crate::report::{Report, StopReason};
+use crate::report::{EngineFailure, Report, StopReason};
 use crate::solver::Query;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,50 +49,86 @@ const MOST_EVENTS: u64 = 1_000;
 /// How many executions are tried where threads can go round in circles, and each lap may show something new.
 const MOST_LAPPING_EXECUTIONS: u64 = 2_000;
 
-/// Searches with one engine after the other until one comes to an end. The report names that one.
+/// How an engine is asked.
+type Search = fn(&Interpreter<'_>, &Options, &dyn Watch) -> Report;
+
+/// The engines that take turns with the search of states.
+struct Engines {
+    mcr: Search,
+    cumulative: Search,
+}
+
+/// Searches with one engine after the other until one comes to an end. The report names that one, and those that failed before.
 pub fn check(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
-    let states = |options: &Options| exhaustive::check(subject, options, watch);
+    check_with(&Engines { mcr: mcr::check, cumulative: cumulative::check }, subject, options, watch)
+}
+
+fn check_with(engines: &Engines, subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Report {
+    let mut failures = Vec::new();
+    let report = take_turns(engines, subject, options, watch, &mut failures);
+    Report { failures, ..report }
+}
+
+fn take_turns(
+    engines: &Engines,
+    subject: &Interpreter<'_>,
+    options: &Options,
+    watch: &dyn Watch,
+    failures: &mut Vec<EngineFailure>,
+) -> Report {
     let exhaustive = Options { engine: Engine::Exhaustive, reduced: true, ..options.clone() };
+    let states = || exhaustive::check(subject, &exhaustive, watch);
     if subject.program().automata.is_some() {
         // Whether a goal is reached is a question about states.
-        return states(&exhaustive);
+        return states();
     }
     for turn in TURNS {
         let report = match turn {
-            Turn::Executions(looks) => within(looks, watch, |watch| run(subject, options, watch)).flatten(),
+            Turn::Executions(looks) => {
+                within(looks, watch, |watch| run(engines.mcr, subject, options, watch, failures)).flatten()
+            }
             Turn::States(parts) => {
                 let reduced = parts > FEW || !is_limited(options);
                 let options = Options { reduced, ..visiting(subject, options) };
                 exhaustive::check_within(parts, subject, &options, watch)
             }
             Turn::Learning(looks) => {
-                let learnt = within(looks, watch, |watch| learn(subject, options, watch));
-                learnt.map(|learnt| learnt.unwrap_or_else(|why| after_all(why, states(&exhaustive))))
+                let learnt = within(looks, watch, |watch| learn(engines.cumulative, subject, options, watch, failures));
+                learnt.map(|learnt| learnt.unwrap_or_else(states))
             }
         };
         if let Some(report) = report {
             return report;
         }
     }
-    learn(subject, options, watch).unwrap_or_else(|why| after_all(why, states(&exhaustive)))
+    learn(engines.cumulative, subject, options, watch, failures).unwrap_or_else(states)
 }
 
-/// A search of states that had to be made because learning came to no end. That the solver failed is a mistake of ours, and said.
-fn after_all(why: StopReason, mut report: Report) -> Report {
-    if let (StopReason::Failed(why), Some(coverage)) = (why, &mut report.coverage) {
-        *coverage += &format!(" (engine cumulative failed: {why})");
+/// That an engine failed is a mistake of ours, and said, whatever the others find.
+fn note_failure(report: &Report, failures: &mut Vec<EngineFailure>) {
+    if let StopReason::Failed(why) = &report.stop {
+        let failure = EngineFailure { engine: report.engine, why: why.clone() };
+        if !failures.contains(&failure) {
+            failures.push(failure);
+        }
     }
-    report
 }
 
 /// Runs executions one by one. Nothing, if somebody else has to find out.
-fn run(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Option<Report> {
+fn run(
+    mcr: Search,
+    subject: &Interpreter<'_>,
+    options: &Options,
+    watch: &dyn Watch,
+    failures: &mut Vec<EngineFailure>,
+) -> Option<Report> {
     if subject.has_cycles() || is_limited(options) {
         return None;
     }
     let mut running = Engine::Mcr.adapt(&Options { engine: Engine::Mcr, jobs: 1, ..options.clone() });
     running.limits.events = running.limits.events.min(MOST_EVENTS);
-    let report = mcr::check(subject, &running, watch);
+    let report = mcr(subject, &running, watch);
+    note_failure(&report, failures);
     let is_over = matches!(
         report.stop,
         StopReason::Exhausted | StopReason::Violation | StopReason::TimeLimit | StopReason::Interrupted
@@ -106,20 +142,27 @@ fn is_limited(options: &Options) -> bool {
     [limits.states, limits.executions, limits.events].into_iter().any(|limit| limit != u64::MAX)
 }
 
-/// Learns from executions. Otherwise says why that comes to no end, or failed.
-fn learn(subject: &Interpreter<'_>, options: &Options, watch: &dyn Watch) -> Result<Report, StopReason> {
+/// Learns from executions. Nothing, if that comes to no end or failed.
+fn learn(
+    cumulative: Search,
+    subject: &Interpreter<'_>,
+    options: &Options,
+    watch: &dyn Watch,
+    failures: &mut Vec<EngineFailure>,
+) -> Option<Report> {
     let mut learning = Engine::Cumulative.adapt(&Options { engine: Engine::Cumulative, ..options.clone() });
     if subject.has_cycles() {
         learning.limits.executions = learning.limits.executions.min(MOST_LAPPING_EXECUTIONS);
     }
-    let report = cumulative::check(subject, &learning, watch);
+    let report = cumulative(subject, &learning, watch);
+    note_failure(&report, failures);
     let met_bound = match report.stop {
         // A search of states needs no solver, and may yet come to an end.
         StopReason::EventLimit | StopReason::Failed(_) => true,
         StopReason::ExecutionLimit => learning.limits.executions < options.limits.executions,
         _ => false,
     };
-    if met_bound { Err(report.stop) } else { Ok(report) }
+    (!met_bound).then_some(report)
 }
 
 /// A search of states in which stores may wait as long as they like, unless threads can go round in circles and store for ever.
@@ -168,5 +211,82 @@ impl Watch for Patience<'_> {
 
     fn leave(&self, stage: Stage) {
         self.watch.leave(stage);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execution::MemoryModel;
+    use crate::explore::Unwatched;
+    use crate::frontend::ut;
+    use crate::program::Source;
+    use crate::report::json::json;
+    use crate::report::text::Text;
+    use crate::report::{Style, Verdict};
+    use std::sync::Arc;
+
+    /// An engine that contradicts itself.
+    fn broken(subject: &Interpreter<'_>, options: &Options, _: &dyn Watch) -> Report {
+        let mut nothing = options.clone();
+        nothing.limits.states = 0;
+        let stop = StopReason::Failed(format!("engine {} is broken", options.engine));
+        Report { engine: options.engine, stop, ..exhaustive::check(subject, &nothing, &Unwatched) }
+    }
+
+    const FINE: &str = "shared x; thread t * 2 { x.fetch_add(1); } finally { assert(x == 2); }";
+    const WRONG: &str = "shared x; thread t * 2 { x += 1; } finally { assert(x == 2); }";
+
+    fn checked(text: &str, engines: &Engines) -> (crate::program::Program, Report) {
+        let program = ut::parse(Arc::new(Source::new("test.ut", text)), &Default::default()).expect("it is a program");
+        let options = Options { engine: Engine::Auto, ..Options::new(MemoryModel::Tso) };
+        let report = check_with(engines, &Interpreter::new(&program), &options, &Unwatched);
+        (program, report)
+    }
+
+    #[test]
+    fn an_engine_that_fails_is_in_the_report_whatever_the_others_find() {
+        let engines = Engines { mcr: broken, cumulative: cumulative::check };
+        for (text, verdict) in [(FINE, Verdict::Verified), (WRONG, Verdict::Violation)] {
+            let (program, report) = checked(text, &engines);
+            assert_eq!(report.verdict(), verdict);
+            let failure = EngineFailure { engine: Engine::Mcr, why: "engine mcr is broken".to_string() };
+            assert_eq!(report.failures, [failure]);
+            let object = json(&program, MemoryModel::Tso.rules(), &report, None);
+            let object = serde_json::to_value(&object).expect("it is JSON");
+            assert_eq!(object["engine_failures"][0]["engine"], "mcr");
+            assert_eq!(object["engine_failures"][0]["message"], "engine mcr is broken");
+            let text = Text {
+                program: &program,
+                memory: MemoryModel::Tso,
+                rules: MemoryModel::Tso.rules(),
+                style: Style::PLAIN,
+                replay_command: &|schedule| schedule.to_string(),
+            };
+            let told = text.report(&report, None);
+            assert!(told.contains("warning: engine mcr contradicts itself: engine mcr is broken"), "{told}");
+        }
+    }
+
+    #[test]
+    fn where_no_engine_fails_none_is_named() {
+        let engines = Engines { mcr: mcr::check, cumulative: cumulative::check };
+        for text in [FINE, WRONG] {
+            let (program, report) = checked(text, &engines);
+            assert_eq!(report.failures, []);
+            let object = serde_json::to_value(json(&program, MemoryModel::Tso.rules(), &report, None));
+            assert!(object.expect("it is JSON").get("engine_failures").is_none());
+        }
+    }
+
+    /// So many threads that the search of states has not ended when learning begins.
+    #[test]
+    fn learning_that_fails_is_in_the_report_too() {
+        let engines = Engines { mcr: broken, cumulative: broken };
+        let text = "shared x; thread t * 7 { x.fetch_add(1); let r = x; x.fetch_add(1); } finally { assert(x == 14); }";
+        let (_, report) = checked(text, &engines);
+        assert_eq!(report.verdict(), Verdict::Verified);
+        let engines: Vec<Engine> = report.failures.iter().map(|failure| failure.engine).collect();
+        assert_eq!(engines, [Engine::Mcr, Engine::Cumulative]);
     }
 }

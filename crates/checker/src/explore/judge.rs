@@ -65,6 +65,7 @@ impl<'a, S: Describe> Judge<'a, S> {
             observations,
             final_states: final_states.into_iter().collect(),
             statistics,
+            failures: Vec::new(),
         }
     }
 

@@ -51,7 +51,7 @@ pub use survey::{Survey, SurveyedRead, survey};
 
 use crate::execution::{Describe, Interpreter, MemoryModel, Rules};
 use crate::program::Program;
-use crate::report::{Report, StopReason, Violation, ViolationKind};
+use crate::report::{EngineFailure, Report, StopReason, Violation, ViolationKind};
 use crate::solver::Query;
 use crate::trace::ReplayError;
 
@@ -242,9 +242,16 @@ fn by_learning<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -
         Engine::Mcr => mcr::check_subject(subject, options, watch),
         _ => cumulative::check_subject(subject, options, watch),
     };
+    or_by_dpor(report, subject, options, watch)
+}
+
+/// A report of an engine that learns, or of `dpor` where that engine has found nothing and cannot go on. That it failed is said.
+fn or_by_dpor<S: Describe>(report: Report, subject: &S, options: &Options, watch: &dyn Watch) -> Report {
     match report.stop {
-        StopReason::Unsupported(_) | StopReason::Failed(_) if report.violations.is_empty() => {
-            by_dpor(subject, options, watch)
+        StopReason::Unsupported(_) if report.violations.is_empty() => by_dpor(subject, options, watch),
+        StopReason::Failed(why) if report.violations.is_empty() => {
+            let failures = vec![EngineFailure { engine: options.engine, why }];
+            Report { failures, ..by_dpor(subject, options, watch) }
         }
         _ => report,
     }
@@ -355,5 +362,30 @@ fn confirm(violation: &Violation, replayed: Result<Replay, ReplayError>) -> Resu
 impl Watch for Unwatched {
     fn look(&self, _: &Progress) -> Option<StopReason> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execution::MemoryModel;
+    use crate::frontend::ut;
+    use crate::program::Source;
+
+    #[test]
+    fn an_engine_that_failed_is_named_where_dpor_takes_over() {
+        let text = "shared x; thread t * 2 { x.fetch_add(1); }";
+        let source = std::sync::Arc::new(Source::new("test.ut", text));
+        let program = ut::parse(source, &Default::default()).expect("it is a program");
+        let (subject, options) =
+            (Interpreter::new(&program), Options { engine: Engine::Mcr, ..Options::new(MemoryModel::Sc) });
+        let report = mcr::check(&subject, &options, &Unwatched);
+        let after = |stop| or_by_dpor(Report { stop, ..report.clone() }, &subject, &options, &Unwatched);
+        let failed = after(StopReason::Failed("it is broken".to_string()));
+        assert_eq!((failed.engine, &failed.stop), (Engine::Dpor, &StopReason::Exhausted));
+        assert_eq!(failed.failures, [EngineFailure { engine: Engine::Mcr, why: "it is broken".to_string() }]);
+        let refused = after(StopReason::Unsupported("it is not for me".to_string()));
+        assert_eq!((refused.engine, refused.failures), (Engine::Dpor, vec![]));
+        assert_eq!(after(StopReason::Exhausted).engine, Engine::Mcr);
     }
 }

@@ -6,7 +6,7 @@
 use super::explain::graph::Edge;
 use super::explain::{Explanation, explain};
 pub use super::story::{JsonPending, JsonStep, JsonStore, StepKind, Story};
-use super::{Involved, Observation, Report, StopReason, Violation, ViolationKind};
+use super::{EngineFailure, Involved, Observation, Report, StopReason, Violation, ViolationKind};
 use crate::execution::{Interpreter, Rules, Stuck};
 use crate::explore::{self, Survey, SurveyedRead};
 use crate::program::{LineColumn, Loc, Program, Quantifier, Span};
@@ -32,6 +32,8 @@ pub struct JsonReport {
     pub stop_location: Option<JsonLocation>,
     pub stop_loop: Option<JsonLocation>,
     pub stop_message: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub engine_failures: Vec<JsonEngineFailure>,
     pub violations: Vec<JsonViolation>,
     pub observations: Vec<JsonObservation>,
     pub executions: u64,
@@ -46,6 +48,14 @@ pub struct JsonReport {
     pub effort: Option<JsonEffort>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exploration: Option<JsonExploration>,
+}
+
+/// An engine that failed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonEngineFailure {
+    pub engine: &'static str,
+    pub message: String,
 }
 
 /// What was covered, in more detail.
@@ -204,6 +214,7 @@ pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f6
         stop_location,
         stop_loop,
         stop_message,
+        engine_failures: engine_failures(report),
         violations: violations.collect(),
         observations: observations.collect(),
         executions: report.statistics.executions,
@@ -216,6 +227,13 @@ pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f6
         effort: None,
         exploration: None,
     }
+}
+
+/// The objects for engines that failed.
+pub fn engine_failures(report: &Report) -> Vec<JsonEngineFailure> {
+    let object =
+        |failure: &EngineFailure| JsonEngineFailure { engine: failure.engine.name(), message: failure.why.clone() };
+    report.failures.iter().map(object).collect()
 }
 
 /// The object for a survey; what a clock knows is added by whoever has one.

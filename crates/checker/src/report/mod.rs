@@ -42,6 +42,17 @@ pub struct Report {
     pub final_states: Vec<FinalState>,
     /// How much was done.
     pub statistics: Statistics,
+    /// Engines that failed, where another one went on in their place.
+    pub failures: Vec<EngineFailure>,
+}
+
+/// An engine that contradicted itself: a mistake of the checker, whatever was found without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineFailure {
+    /// The engine.
+    pub engine: Engine,
+    /// What went wrong.
+    pub why: String,
 }
 
 /// The judgement.

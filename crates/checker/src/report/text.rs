@@ -6,7 +6,7 @@ use super::snippet::places;
 use super::story::Story;
 use super::style::Tone;
 use super::table::table;
-use super::{Observation, Report, Statistics, StopReason, Style, Verdict, Violation, ViolationKind};
+use super::{EngineFailure, Observation, Report, Statistics, StopReason, Style, Verdict, Violation, ViolationKind};
 use crate::execution::{Interpreter, MemoryModel, Rules, Stuck};
 use crate::explore::Replay;
 use crate::program::{FinalValue, Program, Span};
@@ -41,7 +41,13 @@ impl Text<'_> {
         for observation in &report.observations {
             text += &self.observation(observation, &report.stop);
         }
-        text
+        text + &self.failures(report)
+    }
+
+    /// Engines that failed. Whoever relies on a verdict should know, whoever came to it.
+    fn failures(&self, report: &Report) -> String {
+        let warning = self.style.paint(Tone::Unsure, "warning:");
+        engine_failures(report).map(|failure| format!("{warning} {failure}\n")).collect()
     }
 
     /// What happened, step by step.
@@ -244,6 +250,16 @@ pub fn why_stopped(stop: &StopReason, done: &Statistics, rules: Rules) -> (Strin
             (format!("the checker contradicts itself: {why}"), "this is a bug of the checker; please report it".into())
         }
     }
+}
+
+/// A sentence for each engine that failed while another one went on.
+pub fn engine_failures(report: &Report) -> impl Iterator<Item = String> {
+    report.failures.iter().map(|EngineFailure { engine, why }| {
+        format!(
+            "engine {engine} contradicts itself: {why}; engine {} went on in its place; this is a bug of the checker; please report it",
+            report.engine
+        )
+    })
 }
 
 /// The kind and what happened. A deadlock says who waits for what.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use unthread_checker::execution::{Describe, Failure, Operation, ThreadId, ThreadKey};
 use unthread_checker::explore::{Options, Replay};
 use unthread_checker::program::{LockMode, Ordering, Span};
-use unthread_checker::report::Violation;
 use unthread_checker::report::json::JsonViolation;
+use unthread_checker::report::{EngineFailure, Violation};
 use unthread_checker::schedule::Action;
 use unthread_checker::trace::{self, Event, Trace};
 
@@ -136,8 +136,11 @@ impl Story {
             0 => String::new(),
             n => format!(", {n} given up"),
         };
+        let failed = report.failures.iter();
+        let failed: String =
+            failed.map(|EngineFailure { engine, why }| format!("; engine {engine} failed: {why}")).collect();
         format!(
-            "{}: {name} by {} with {} memory, {}: {}{redundant} in {}{coverage}{bound}{drawn}",
+            "{}: {name} by {} with {} memory, {}: {}{redundant} in {}{coverage}{bound}{drawn}{failed}",
             report.program,
             report.engine,
             self.memory,

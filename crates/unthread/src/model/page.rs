@@ -10,6 +10,7 @@ use unthread_checker::program::Span;
 use unthread_checker::report::explain::{Explanation, explain};
 use unthread_checker::report::json::{
     JsonInvolved, JsonLocation, JsonPending, JsonReport, JsonStep, JsonStore, JsonViolation, SCHEMA, StepKind, Story,
+    engine_failures,
 };
 use unthread_checker::report::page::Page;
 use unthread_checker::report::{Violation, ViolationKind};
@@ -82,6 +83,7 @@ fn json(report: &Report, told: &[JsonViolation], took: Duration) -> JsonReport {
         stop_location: None,
         stop_loop: None,
         stop_message: None,
+        engine_failures: engine_failures(report),
         violations: told.to_vec(),
         observations: Vec::new(),
         executions: report.statistics.executions,

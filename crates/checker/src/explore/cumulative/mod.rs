@@ -332,6 +332,7 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
             observations,
             final_states: self.final_states.into_iter().collect(),
             statistics: self.statistics,
+            failures: Vec::new(),
         }
     }
 }
