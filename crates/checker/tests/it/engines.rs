@@ -30,7 +30,7 @@ fn findings(report: &Report) -> (Vec<String>, Vec<bool>, Vec<unthread_checker::r
 }
 
 /// Compares both engines that learn from executions with an exhaustive search.
-fn agree(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
+pub(crate) fn agree(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
     all_agree(&[Engine::Mcr, Engine::Cumulative], sketch, memory)
 }
 
@@ -96,13 +96,6 @@ fn engines_that_learn_find_what_exhaustive_finds_and_run_nothing_twice() {
 #[test]
 fn engines_that_learn_agree_on_memory_alone() {
     for_all(sketches(Features::MEMORY), cases(2_000), |sketch| {
-        MemoryModel::ALL.into_iter().try_for_each(|memory| agree(sketch, memory))
-    });
-}
-
-#[test]
-fn engines_that_learn_agree_on_loops_that_try_again() {
-    for_all(sketches(Features::RETRIES), cases(2_000), |sketch| {
         MemoryModel::ALL.into_iter().try_for_each(|memory| agree(sketch, memory))
     });
 }

@@ -22,6 +22,7 @@ mod reduced;
 mod reference;
 mod regressions;
 mod replay;
+mod retries;
 mod robustness;
 mod simplest;
 mod store_buffers;

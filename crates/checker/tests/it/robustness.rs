@@ -219,7 +219,7 @@ fn findings(report: &Report) -> (BTreeSet<String>, Vec<bool>, Vec<FinalState>) {
     (violations, observed, report.final_states.clone())
 }
 
-fn lazy_agrees(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
+pub(crate) fn lazy_agrees(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
     let program = sketch.program();
     let mut options = Options { all_violations: true, ..Options::new(memory) };
     options.limits.states = 40_000;

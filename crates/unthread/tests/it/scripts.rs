@@ -82,6 +82,21 @@ fn generated_scripts_have_the_same_outcomes_with_cumulative_and_dpor() {
     compare_all(Engine::Cumulative);
 }
 
+/// Three threads that wait for a condition variable, and nobody who notifies them: one question to the solver takes minutes.
+#[test]
+fn a_question_that_takes_long_is_given_up_when_the_time_is_up() {
+    use Command::{Await, ReadLock, WriteLock};
+    let script: Script = vec![vec![ReadLock, Await], vec![WriteLock, WriteLock, Await], vec![Await]];
+    let mut builder = Builder::new();
+    builder.max_duration = Some(Duration::from_secs(1));
+    let started = std::time::Instant::now();
+    let report = builder.memory(MemoryModel::Sc).engine(Engine::Cumulative).report(move || drop(run(&script)));
+    assert!(report.violations.is_empty());
+    let is_whole = report.stop == StopReason::Exhausted;
+    assert!(is_whole || report.stop == StopReason::TimeLimit, "{:?}", report.stop);
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+}
+
 fn compare_all(engine: Engine) {
     check_all(scripts(), cases(150), |script| {
         MemoryModel::ALL.into_iter().try_for_each(|memory| compare(script, memory, engine))

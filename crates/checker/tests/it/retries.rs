@@ -1,0 +1,118 @@
+//! Loops that try again and again, and locks that are made of them: everything that searches, on the same generated programs.
+
+use crate::dpor::violations;
+use crate::{agreement, engines, robustness};
+use proptest::prop_oneof;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use unthread_checker::execution::MemoryModel;
+use unthread_checker::explore::{Coverage, Engine, Limits, Options, Progress, Unwatched, Watch, check};
+use unthread_checker::report::{Report, StopReason, Violation, ViolationKind};
+use unthread_generate::{Features, Sketch, cases, for_all, sketches};
+
+/// Programs with more states than this are left out.
+const BUDGET: u64 = 20_000;
+
+/// More than any program needs whose loops come to an end.
+const EVENTS: u64 = 120;
+const EXECUTIONS: u64 = 2_000;
+
+/// One look is some thousand steps. Executions that are cut off are no executions, and there may be many of them.
+const LOOKS: u32 = 20;
+
+/// Ends a search after some looks.
+struct Patience(AtomicU32);
+
+impl Watch for Patience {
+    fn look(&self, _: &Progress) -> Option<StopReason> {
+        let left = self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        left.is_err().then_some(StopReason::Interrupted)
+    }
+}
+
+/// No execution has so many preemptions.
+const ALL_PREEMPTIONS: u32 = u32::MAX - 1;
+
+/// The engines that are not compared elsewhere, as far as they get.
+const ENGINES: [Engine; 4] = [
+    Engine::Auto,
+    Engine::Icb { preemptions: ALL_PREEMPTIONS, traces: false },
+    Engine::Dpor,
+    Engine::Icb { preemptions: ALL_PREEMPTIONS, traces: true },
+];
+
+/// What all engines must agree on.
+fn findings(report: &Report) -> impl PartialEq + std::fmt::Debug {
+    let observed: Vec<bool> = report.observations.iter().map(|observation| observation.witness.is_some()).collect();
+    // Who goes on for ever, and where they are then, depends on which of the states without an end is looked at.
+    let (livelocks, others): (Vec<Violation>, Vec<Violation>) =
+        report.violations.iter().cloned().partition(|violation| violation.kind == ViolationKind::Livelock);
+    let others = Report { violations: others, ..report.clone() };
+    (violations(&others), !livelocks.is_empty(), observed, others.final_states)
+}
+
+/// Says how many engines got to the end of a program that is small enough. All of them do, where loops come to an end.
+fn agree(sketch: &Sketch, memory: MemoryModel) -> Result<usize, String> {
+    let program = sketch.program();
+    let coverage = Coverage::FinalStates;
+    let mut options = Options { all_violations: true, coverage, ..Options::new(memory) };
+    options.limits.states = BUDGET;
+    let expected = check(&program, &options, &Unwatched);
+    if expected.stop != StopReason::Exhausted {
+        return Ok(0);
+    }
+    options.limits.states = u64::MAX;
+    let mut n_ended = 0;
+    for engine in ENGINES {
+        // Bounds tell `auto` to be someone else.
+        let limits = match engine {
+            Engine::Auto => options.limits,
+            // It looks at each of them again for each bound.
+            Engine::Icb { traces: true, .. } => {
+                Limits { events: EVENTS, executions: EXECUTIONS / 20, ..options.limits }
+            }
+            _ => Limits { events: EVENTS, executions: EXECUTIONS, ..options.limits },
+        };
+        let options = Options { engine, limits, ..options.clone() };
+        let report = match engine {
+            Engine::Auto => check(&program, &options, &Unwatched),
+            _ => check(&program, &options, &Patience(AtomicU32::new(LOOKS))),
+        };
+        let is_over = matches!(report.stop, StopReason::Exhausted | StopReason::Violation | StopReason::Failed(_));
+        if engine != Engine::Auto && !is_over {
+            // Loops go on for ever, or there is much to explore: the next one would not get further.
+            break;
+        }
+        if report.stop != StopReason::Exhausted || !report.failures.is_empty() {
+            return Err(format!("{memory}: {engine}: stopped: {:?} {:?}", report.stop, report.failures));
+        }
+        if findings(&report) != findings(&expected) {
+            let (expected, found) = (findings(&expected), findings(&report));
+            return Err(format!("{memory}: {engine:?}: expected {expected:#?}\nfound {found:#?}"));
+        }
+        n_ended += 1;
+    }
+    Ok(n_ended)
+}
+
+#[test]
+fn all_engines_agree_on_loops_that_try_again() {
+    let (compared, total) = (AtomicU32::new(0), AtomicU32::new(0));
+    // Most without anything else in between, some beside everything that there is.
+    let beside_all = Features { retries: true, ..Features::ALL };
+    let all = prop_oneof![2 => sketches(Features::RETRIES), 1 => sketches(beside_all)];
+    for_all(all, cases(500), |sketch| {
+        for memory in MemoryModel::ALL {
+            total.fetch_add(ENGINES.len() as u32, Relaxed);
+            compared.fetch_add(agree(sketch, memory)? as u32, Relaxed);
+            agreement::agree(sketch, memory, memory.rules().unbounded())?;
+            engines::agree(sketch, memory)?;
+            if memory != MemoryModel::Pso {
+                robustness::lazy_agrees(sketch, memory)?;
+            }
+        }
+        Ok(())
+    });
+    let (compared, total) = (compared.into_inner(), total.into_inner());
+    println!("{compared} of {total} searches came to an end");
+    assert!(compared * 10 >= total * 8, "{compared} of {total} searches came to an end");
+}
