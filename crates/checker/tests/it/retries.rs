@@ -20,7 +20,13 @@ const EXECUTIONS: u64 = 2_000;
 const LOOKS: u32 = 20;
 
 /// Ends a search after some looks.
-struct Patience(AtomicU32);
+pub(crate) struct Patience(AtomicU32);
+
+impl Patience {
+    pub(crate) fn new(looks: u32) -> Patience {
+        Patience(AtomicU32::new(looks))
+    }
+}
 
 impl Watch for Patience {
     fn look(&self, _: &Progress) -> Option<StopReason> {
@@ -75,7 +81,7 @@ fn agree(sketch: &Sketch, memory: MemoryModel) -> Result<usize, String> {
         let options = Options { engine, limits, ..options.clone() };
         let report = match engine {
             Engine::Auto => check(&program, &options, &Unwatched),
-            _ => check(&program, &options, &Patience(AtomicU32::new(LOOKS))),
+            _ => check(&program, &options, &Patience::new(LOOKS)),
         };
         let is_over = matches!(report.stop, StopReason::Exhausted | StopReason::Violation | StopReason::Failed(_));
         if engine != Engine::Auto && !is_over {
