@@ -43,8 +43,7 @@ pub struct Performed {
 impl Performed {
     /// What the thread's history says of it: the result, or that it failed.
     pub fn history_entry(&self) -> i64 {
-        let failed = self.failure.as_ref().is_some_and(|failure| failure.kind.is_fatal());
-        if failed { crate::trace::FAILED } else { self.result }
+        if self.failure.is_some() { crate::trace::FAILED } else { self.result }
     }
 }
 
@@ -263,7 +262,7 @@ impl<'s, S: Subject> Machine<'s, S> {
             Ok((result, written)) => (result, written, None),
             Err(failure) => (0, None, Some(failure)),
         };
-        if failure.as_ref().is_some_and(|failure| failure.kind.is_fatal()) {
+        if failure.is_some() {
             thread.status = Status::Failed;
         } else if operation == Operation::End {
             thread.status = Status::Ended;

@@ -99,7 +99,7 @@ pub enum Operation {
         high: i64,
     },
     Yield,
-    /// Something is wrong. The thread goes on only if the failure is not fatal.
+    /// Something is wrong. The thread does not go on.
     Fail(Failure),
     /// An assumption does not hold: the thread stops, and the execution is of no interest.
     Stop,
@@ -169,13 +169,6 @@ pub enum FailureKind {
     InvalidJoin,
     OutOfResources,
     Leak,
-}
-
-impl FailureKind {
-    /// Whether the thread cannot go on.
-    pub fn is_fatal(self) -> bool {
-        self != FailureKind::Assertion
-    }
 }
 
 impl Failure {

@@ -32,7 +32,7 @@ pub enum Status {
     Running,
     /// It has ended.
     Ended,
-    /// It has stopped because of a fatal failure.
+    /// It has stopped because something was wrong.
     Failed,
 }
 

@@ -327,14 +327,6 @@ impl<'p> Search<'p> {
     /// Adds what can come of the thread's instruction.
     fn run(&mut self, world: &World, index: usize, next: &mut Vec<World>) {
         let thread = &world.threads[index];
-        if let Instr::Assert { condition, message } = self.instr(thread)
-            && eval(thread, condition).is_ok()
-        {
-            self.note_failure(thread, self.place_of(thread), ("assertion", message.clone()));
-            let mut world = world.clone();
-            self.finish(&mut world.threads[index], 0);
-            return next.push(world);
-        }
         match self.perform(world, index) {
             Ok(worlds) => next.extend(worlds),
             Err(fault) => {
@@ -410,9 +402,11 @@ impl<'p> Search<'p> {
             Instr::Assign { value, .. } | Instr::Branch { condition: value, .. } => {
                 Err(eval(thread, value).unwrap_err().into())
             }
-            Instr::Assume { condition } | Instr::Assert { condition, .. } => {
-                Err(eval(thread, condition).unwrap_err().into())
+            Instr::Assert { condition, message } => {
+                eval(thread, condition)?;
+                Err(("assertion", message.clone()))
             }
+            Instr::Assume { condition } => Err(eval(thread, condition).unwrap_err().into()),
             instr => self.synchronise(world, index, instr, drained),
         }
     }

@@ -38,3 +38,19 @@ fn without_stores_that_wait_there_is_no_difference() {
     .assert_eq(&run.out);
     assert_eq!(run.code, 0);
 }
+
+#[test]
+fn an_execution_with_a_failed_assertion_has_no_final_state() {
+    // What comes after the assertion does not happen, and what is left by the others is no final state either.
+    let program = "shared x = 0, y = 0;\nthread a { x = 1; }\nthread b { let r = x; assert(r == 1); y = 1; }\n";
+    for engine in ["auto", "exhaustive", "mcr", "cumulative", "dpor", "icb", "lazy"] {
+        let run = unthread_stdin(program, &["outcomes", "-", "--memory", "sc", "--engine", engine]);
+        expect![[r#"
+            -: sc: 1 final state
+              x = 1, y = 1
+        "#]]
+        .assert_eq(&run.out);
+        let warning = "some executions do not come to a final state: assertion: r == 1";
+        assert!(run.code == 0 && run.err.contains(warning), "{engine}: {}", run.err);
+    }
+}

@@ -212,7 +212,7 @@ impl<'p> Interpreter<'p> {
                 let desired = thread.eval(desired).expect("the exchange was performed");
                 thread.spin_rmw(loc, result, if result == expected { desired } else { result });
             }
-            Instr::Fence { .. } | Instr::Yield | Instr::Assert { .. } => thread.spin.nothing(),
+            Instr::Fence { .. } | Instr::Yield => thread.spin.nothing(),
             Instr::Wait { .. } if !thread.waiting => {
                 thread.spin.effect();
                 thread.waiting = true;

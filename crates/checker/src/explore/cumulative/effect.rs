@@ -7,7 +7,7 @@
 
 use super::local::{At, Local, Locals};
 use super::waiters::Waiters;
-use crate::execution::{Failure, Operation, ThreadKey};
+use crate::execution::{Operation, ThreadKey};
 use crate::program::{Access, Loc, LockMode};
 use crate::trace::{FAILED, INITIAL, Run, seen_of_count};
 use rustc_hash::FxHashMap;
@@ -270,11 +270,11 @@ impl Known<'_> {
             Operation::Free { block } if value == 0 => vec![done().writing(Cell::Freed(block), 1)],
             Operation::Free { .. } => vec![Outcome::failure()],
             Operation::Choose { low, high } => (low..high).map(Outcome::result).collect(),
-            Operation::Fail(Failure { kind, .. }) if kind.is_fatal() => vec![Outcome::failure()],
+            Operation::Fail(_) => vec![Outcome::failure()],
             Operation::Stop => vec![],
             // Checks with locks that are downgraded are left to others.
             Operation::Downgrade { .. } => vec![done()],
-            Operation::Fence { .. } | Operation::JoinAll | Operation::Yield | Operation::Fail(_) => vec![done()],
+            Operation::Fence { .. } | Operation::JoinAll | Operation::Yield => vec![done()],
         }
     }
 

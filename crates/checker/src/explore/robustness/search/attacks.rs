@@ -182,7 +182,7 @@ impl Search<'_> {
         for step in steps {
             let mut next = state.clone();
             let performed = self.emulation.machine.apply(&mut next, step);
-            if performed.failure.is_some_and(|failure| failure.kind.is_fatal()) {
+            if performed.failure.is_some() {
                 continue;
             }
             let mut hidden = hidden.clone();
