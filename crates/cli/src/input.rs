@@ -17,12 +17,12 @@ pub(crate) fn program(file: &str, defines: &[(String, i64)], terminal: &Terminal
                 bail!("{file}: an automaton has no constants that `-D` could set")
             }
             "txt" | "trencher" | "" if trencher::is_likely(&source.text) => Ok(trencher::parse(source.clone())),
-            "trencher" => Ok(trencher::parse(source.clone())),
+            "txt" | "trencher" => Ok(trencher::parse(source.clone())),
             _ if file == "-" => Ok(ut::parse(source.clone(), &constants(defines)?)),
             "ut" => Ok(ut::parse(source.clone(), &constants(defines)?)),
             "litmus" if !defines.is_empty() => bail!("{file}: a litmus test has no constants that `-D` could set"),
             "litmus" => Ok(litmus::parse(source.clone()).map(|litmus| litmus.program)),
-            _ => bail!("{file}: neither a program (.ut), nor a litmus test (.litmus), nor automata (.trencher)"),
+            _ => bail!("{file}: neither a program (.ut), nor a litmus test (.litmus), nor automata (.trencher, .txt)"),
         };
         parsed.map(|parsed| (source, parsed))
     });

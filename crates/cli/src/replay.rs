@@ -25,6 +25,11 @@ pub(crate) fn run(flags: &ReplayFlags, terminal: &Terminal) -> anyhow::Result<Ou
     let replay = explore::replay(&program, rules, &flags.schedule).map_err(|error| {
         anyhow!("the schedule does not fit {} under {}: {error}", program.source.name, flags.memory)
     })?;
+    if flags.schedule.0.is_empty() && replay.violations.is_empty() {
+        bail!(
+            "the schedule is empty, and nothing is wrong before the first step; reports print schedules such as 0x2.1x3.0f"
+        );
+    }
     let (memory, style) = (flags.memory, terminal.style());
     let text = Text { program: &program, memory, rules, style, replay_command: &|schedule| schedule.to_string() };
     if flags.step {

@@ -23,11 +23,13 @@ impl Terminal {
         self.out
     }
 
-    /// Writes to standard output, at once: a reader that takes only the first lines does not lose the exit code.
+    /// Writes to standard output, at once. That nobody reads on is no mistake, and changes nothing but who sees it: a reader that takes only the first lines gets the exit code of all of them.
     pub(crate) fn print(&self, text: &str) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        Ok(out.flush()?)
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => Ok(written?),
+        }
     }
 
     /// Says what is wrong with a source.

@@ -1,11 +1,11 @@
 //! `unthread bench`: published tables with our numbers beside them.
 
-use super::{folder, run, unthread};
+use super::{folder, root, run, unthread};
 
 #[test]
 fn published_numbers_stand_beside_ours() {
     // From a folder inside: the corpus is found in one around it.
-    let run = run(&["bench", "papers", "--markdown", "--max-time", "0"], "", &folder("bench"));
+    let run = run(&["bench", "papers", "--markdown", "--max-time", "0"], "", &root().join("crates/cli"));
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     let peterson = "| Peterson | 36 | 95 | 120 | 13 | 18 | 19 | ";
     let row = run.out.lines().find_map(|line| line.strip_prefix(peterson)).expect("the row is there");
@@ -61,7 +61,7 @@ fn a_range_that_is_none_is_bad_input() {
 
 #[test]
 fn curves_of_lazy_reachability_stand_beside_what_was_published() {
-    let run = run(&["bench", "trencher", "--markdown", "--max-time", "0"], "", &folder("curves"));
+    let run = run(&["bench", "trencher", "--markdown", "--max-time", "0"], "", &root().join("crates/cli"));
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     assert!(run.out.contains("| 50 | MEMORAX: 84 s | "), "{}", run.out);
     assert!(run.out.contains("| 20 | CBMC: 515 s | "), "{}", run.out);
