@@ -18,6 +18,7 @@ use unthread_checker::schedule::Schedule;
 /// Checks every file under every memory model that was asked for.
 pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
     let mut worst = Outcome::Verified;
+    flags.require_fit()?;
     let asks_a_solver = flags.predict || matches!(flags.engine(), Engine::Mcr | Engine::Cumulative);
     if flags.dump_smt2.is_some() && !asks_a_solver {
         bail!("`--dump-smt2` needs an engine that asks a solver: `--engine mcr` or `--engine cumulative`");
@@ -82,10 +83,11 @@ fn check(
         jobs: flags.jobs.into(),
         ..flags.limits.options(memory)
     };
-    let stopwatch = Stopwatch::start(format!("{file}: {memory}"), flags.limits.max_time, dump);
+    let stopwatch = Stopwatch::start(format!("{file}: {memory}"), flags.limits.resources.bounds(), dump);
     let search = if flags.predict { explore::predict } else { explore::check };
     let mut report = search(program, &options, &stopwatch);
-    explore::simplify(program, &options, &mut report);
+    stopwatch.found();
+    explore::simplify(program, &options, &mut report, &stopwatch);
     let effort = stopwatch.effort(&report.statistics);
     let progress = stopwatch.progress(&report.statistics);
     let seconds = Some(stopwatch.stop());

@@ -1,18 +1,20 @@
 //! The command line.
 
 mod bench;
+mod limits;
 mod values;
 
 pub(crate) use bench::{BenchCommand, EnginesFlags, PapersFlags, SatcheckFlags, SizesFlags};
+pub(crate) use limits::{LimitFlags, SearchFlags};
 pub(crate) use values::Memories;
 
+use anyhow::bail;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use std::time::Duration;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Coverage, Engine, Limits, Monitor, Options};
+use unthread_checker::explore::{Coverage, Engine, Monitor};
 use unthread_checker::schedule::Schedule;
-use values::{define, duration, engine, memories, memory, monitor};
+use values::{define, engine, memories, memory, monitor};
 
 const ABOUT: &str = "Checks concurrent programs exhaustively under SC, TSO and PSO";
 
@@ -151,6 +153,28 @@ pub(crate) struct CheckFlags {
 }
 
 impl CheckFlags {
+    /// Refuses flags that say something to another engine than the one that searches.
+    pub(crate) fn require_fit(&self) -> anyhow::Result<()> {
+        let engine = self.engine();
+        let (is_icb, is_pct) = (matches!(engine, Engine::Icb { .. }), matches!(engine, Engine::Pct { .. }));
+        let is_random = matches!(engine, Engine::Random { .. }) || is_pct;
+        let works_together = matches!(engine, Engine::Auto | Engine::Mcr | Engine::Cumulative | Engine::Lazy);
+        let fits = [
+            (self.preemptions.is_some(), "--preemptions", is_icb, "`--engine icb`"),
+            (self.traces, "--traces", is_icb, "`--engine icb`"),
+            (self.seed.is_some(), "--seed", is_random, "`--engine random` or `--engine pct`"),
+            (self.depth.is_some(), "--depth", is_pct, "`--engine pct`"),
+            (self.jobs > 1, "--jobs", works_together, "`--engine auto`, `mcr`, `cumulative` or `lazy`"),
+        ];
+        for (is_given, flag, fits, right) in fits {
+            if is_given && (self.predict || !fits) {
+                let search = if self.predict { "`--predict`".to_string() } else { format!("engine `{engine}`") };
+                bail!("`{flag}` says nothing to {search}: it needs {right}");
+            }
+        }
+        Ok(())
+    }
+
     /// The engine with its parameters.
     pub(crate) fn engine(&self) -> Engine {
         let otherwise = if self.monitor.is_some() { Engine::Dpor } else { Engine::Auto };
@@ -236,32 +260,6 @@ pub(crate) enum FencesFor {
     Correctness,
 }
 
-/// Bounds on a search of states.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Limits (a search that meets one is inconclusive)")]
-pub(crate) struct SearchFlags {
-    /// Time per file: 30, 30s, 2m, 1h, 500ms
-    #[arg(long, value_name = "SECONDS", value_parser = duration)]
-    pub(crate) max_time: Option<Duration>,
-    /// Distinct states of each search
-    #[arg(long, value_name = "N")]
-    max_states: Option<u64>,
-}
-
-impl SearchFlags {
-    pub(crate) fn limits(&self) -> Limits {
-        Limits {
-            executions: u64::MAX,
-            states: self.max_states.unwrap_or(MAX_STATES),
-            events: u64::MAX,
-            preemptions: None,
-        }
-    }
-}
-
-/// More states than this come of counters without bounds more often than of programs that are large.
-const MAX_STATES: u64 = 5_000_000;
-
 #[derive(Debug, Args)]
 pub(crate) struct OutcomesFlags {
     /// Program files (.ut) and litmus tests (.litmus); `-` is a program on standard input
@@ -304,27 +302,6 @@ pub(crate) struct ReplayFlags {
     pub(crate) step: bool,
 }
 
-/// Bounds on a search. A search that met one is inconclusive.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Limits (a search that meets one is inconclusive)")]
-pub(crate) struct LimitFlags {
-    /// Executions
-    #[arg(long, value_name = "N")]
-    max_executions: Option<u64>,
-    /// Time per file and memory model: 30, 30s, 2m, 1h, 500ms
-    #[arg(long, value_name = "SECONDS", value_parser = duration)]
-    pub(crate) max_time: Option<Duration>,
-    /// Steps of one execution
-    #[arg(long, value_name = "N")]
-    max_events: Option<u64>,
-    /// Distinct states
-    #[arg(long, value_name = "N")]
-    max_states: Option<u64>,
-    /// Stores that may wait in one thread's buffer
-    #[arg(long, value_name = "N", default_value_t = MAX_BUFFER, value_parser = clap::value_parser!(u8).range(1..))]
-    pub(crate) max_buffer: u8,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     Auto,
@@ -348,24 +325,6 @@ impl From<CoverageFlag> for Coverage {
     }
 }
 
-/// Longer queues of stores are rare outside of loops that never end.
-pub(crate) const MAX_BUFFER: u8 = 8;
-
-impl LimitFlags {
-    /// Options for a search within these limits.
-    pub(crate) fn options(&self, memory: MemoryModel) -> Options {
-        let mut options = Options::new(memory);
-        options.rules.max_buffer = self.max_buffer.into();
-        options.limits = Limits {
-            executions: self.max_executions.unwrap_or(u64::MAX),
-            states: self.max_states.unwrap_or(u64::MAX),
-            events: self.max_events.unwrap_or(u64::MAX),
-            preemptions: None,
-        };
-        options
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,10 +333,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Flags::command().debug_assert();
-    }
-
-    #[test]
-    fn the_default_buffer_bound_is_the_checkers() {
-        assert_eq!(usize::from(MAX_BUFFER), MemoryModel::Tso.rules().max_buffer);
     }
 }

@@ -75,7 +75,8 @@ fn run_test(file: &Path, litmus: &Litmus, flags: &LitmusFlags) -> Vec<TestResult
     let run = |&memory: &MemoryModel| {
         // All final states are wanted, also when one of them breaks the condition.
         let options = Options { all_violations: true, engine: flags.engine, ..flags.limits.options(memory) };
-        let stopwatch = Stopwatch::start(format!("{}: {memory}", file.display()), flags.limits.max_time, None);
+        let stopwatch =
+            Stopwatch::start(format!("{}: {memory}", file.display()), flags.limits.resources.bounds(), None);
         let report = explore::check(&litmus.program, &options, &stopwatch);
         stopwatch.stop();
         let why = why_stopped(&report.stop, &report.statistics, options.rules);

@@ -8,8 +8,10 @@ mod bench;
 mod check;
 mod dump;
 mod flags;
+mod guard;
 mod input;
 mod litmus;
+mod memory;
 mod outcome;
 mod outcomes;
 mod outputs;
@@ -23,7 +25,7 @@ use clap::{CommandFactory, Parser};
 use flags::{BenchCommand, Command, Flags};
 use mimalloc::MiMalloc;
 use outcome::Outcome;
-use std::{io, process::ExitCode};
+use std::process::ExitCode;
 use terminal::Terminal;
 
 /// Engines make and drop many small things.
@@ -35,8 +37,6 @@ fn main() -> ExitCode {
     let terminal = Terminal::new(flags.color);
     match run(flags.command, &terminal) {
         Ok(outcome) => outcome.into(),
-        // Nobody reads on. That is no mistake, but not everything was said either.
-        Err(error) if is_broken_pipe(&error) => Outcome::Inconclusive.into(),
         Err(error) => {
             terminal.error(&error);
             Outcome::BadInput.into()
@@ -66,8 +66,4 @@ fn run(command: Command, terminal: &Terminal) -> anyhow::Result<Outcome> {
             Ok(Outcome::Verified)
         }
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -46,7 +46,7 @@ fn list(
     // All final states are wanted, also when something is wrong with one of them.
     let (engine, coverage) = (flags.engine, Coverage::FinalStates);
     let options = Options { engine, coverage, all_violations: true, ..flags.limits.options(memory) };
-    let stopwatch = Stopwatch::start(format!("{file}: {memory}"), flags.limits.max_time, None);
+    let stopwatch = Stopwatch::start(format!("{file}: {memory}"), flags.limits.resources.bounds(), None);
     let report = explore::check(program, &options, &stopwatch);
     stopwatch.stop();
     let complete = report.stop == StopReason::Exhausted;
@@ -84,7 +84,7 @@ fn compare(
     terminal: &Terminal,
 ) -> anyhow::Result<Outcome> {
     let options = flags.limits.options(memory);
-    let stopwatch = Stopwatch::start(format!("{file}: {memory}"), flags.limits.max_time, None);
+    let stopwatch = Stopwatch::start(format!("{file}: {memory}"), flags.limits.resources.bounds(), None);
     let comparison = cumulative::compare(program, &options, other, &stopwatch);
     stopwatch.stop();
     let (text, outcome) = match comparison {

@@ -1,10 +1,11 @@
 //! `--html`, `--dot` and `--junit`: files that reports are written to when everything has been checked.
 
 use crate::flags::CheckFlags;
+use crate::watch::Stopwatch;
 use anyhow::Context;
 use std::path::Path;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{self, Options, Unwatched};
+use unthread_checker::explore::{self, Options};
 use unthread_checker::program::Program;
 use unthread_checker::report::dot::dot;
 use unthread_checker::report::explain::Explanation;
@@ -56,7 +57,10 @@ impl<'f> Outputs<'f> {
             }
             // Of a program that goes wrong, the reads are those of executions that nobody wants.
             let budget = if report.verdict() == Verdict::Violation { SURVEYED_STATES / 10 } else { SURVEYED_STATES };
-            let survey = explore::survey(program, options, budget, &Unwatched);
+            let bounds = self.flags.limits.resources.bounds_of_survey();
+            let stopwatch = Stopwatch::start(format!("{}: survey", program.source.name), bounds, None);
+            let survey = explore::survey(program, options, budget, &stopwatch);
+            stopwatch.stop();
             let mut shown = exploration(program, &survey);
             shown.progress = progress;
             object.exploration = Some(shown);

@@ -17,7 +17,7 @@ pub(crate) fn robust(command: &RobustCommandFlags, terminal: &Terminal) -> anyho
     let flags = &command.what;
     let decide = if command.graph { cumulative::robust } else { robustness::robust };
     for_each(flags, terminal, |file, program| {
-        let stopwatch = Stopwatch::start(format!("{file}: robustness"), flags.limits.max_time, None);
+        let stopwatch = Stopwatch::start(format!("{file}: robustness"), flags.limits.resources.bounds(), None);
         let found = decide(program, flags.memory, &flags.limits.limits(), &stopwatch);
         let seconds = stopwatch.stop();
         let shown = if flags.json {
@@ -42,7 +42,7 @@ pub(crate) fn fences(flags: &FencesFlags, terminal: &Terminal) -> anyhow::Result
         FencesFor::Correctness => Purpose::Correctness,
     };
     for_each(what, terminal, |file, program| {
-        let stopwatch = Stopwatch::start(format!("{file}: fences"), what.limits.max_time, None);
+        let stopwatch = Stopwatch::start(format!("{file}: fences"), what.limits.resources.bounds(), None);
         let (all, orderings, limits) = (*all, *orderings, what.limits.limits());
         let options = FenceOptions { memory: what.memory, purpose, all, orderings, limits };
         let found = robustness::fences(program, &options, &stopwatch);

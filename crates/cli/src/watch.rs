@@ -1,6 +1,7 @@
 //! What a search cannot know itself: the time, Ctrl-C, and somebody who looks at a terminal.
 
 use crate::dump::Dump;
+use crate::guard::{Bounds, Guard};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -38,6 +39,7 @@ pub(crate) struct Stopwatch<'d> {
     what: String,
     started: Instant,
     limit: Option<Duration>,
+    guard: Guard,
     bar: OnceLock<ProgressBar>,
     dump: Option<&'d Dump>,
     /// Nanoseconds that workers spent in each stage: when they left it minus when they entered it.
@@ -51,11 +53,13 @@ const MOST_SAMPLES: usize = 256;
 
 impl<'d> Stopwatch<'d> {
     /// Starts now. `what` stands before the progress.
-    pub(crate) fn start(what: String, limit: Option<Duration>, dump: Option<&'d Dump>) -> Stopwatch<'d> {
+    pub(crate) fn start(what: String, bounds: Bounds, dump: Option<&'d Dump>) -> Stopwatch<'d> {
+        let guard = Guard::start(&what, bounds);
         Stopwatch {
             what,
             started: Instant::now(),
-            limit,
+            limit: bounds.time,
+            guard,
             bar: OnceLock::new(),
             dump,
             stages: Default::default(),
@@ -103,6 +107,11 @@ impl<'d> Stopwatch<'d> {
         self.started.elapsed().as_nanos() as i64
     }
 
+    /// The search is over; what it has found may still be made simpler.
+    pub(crate) fn found(&self) {
+        self.guard.over();
+    }
+
     /// Ends the progress line and gives the seconds it all took.
     pub(crate) fn stop(self) -> f64 {
         if let Some(bar) = self.bar.get() {
@@ -138,8 +147,8 @@ impl Watch for Stopwatch<'_> {
     fn look(&self, progress: &Progress) -> Option<StopReason> {
         let elapsed = self.started.elapsed();
         self.sample(progress, elapsed);
-        if interrupted() || self.dump.is_some_and(Dump::has_failed) {
-            return Some(StopReason::Interrupted);
+        if let Some(stop) = self.stop() {
+            return Some(stop);
         }
         if self.limit.is_some_and(|limit| elapsed >= limit) {
             return Some(StopReason::TimeLimit);
@@ -148,6 +157,13 @@ impl Watch for Stopwatch<'_> {
             self.show(progress, elapsed);
         }
         None
+    }
+
+    fn stop(&self) -> Option<StopReason> {
+        if interrupted() || self.dump.is_some_and(Dump::has_failed) {
+            return Some(StopReason::Interrupted);
+        }
+        self.guard.stop()
     }
 
     fn query(&self, query: &Query<'_>) {

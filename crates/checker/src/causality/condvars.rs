@@ -3,7 +3,7 @@
 //! A wait is woken by exactly one notification that comes after it began and before it ends. A notification that wakes one thread wakes at
 //! most one, and wakes some thread if any waits and has not been notified yet; one that wakes all leaves nobody waiting.
 
-use super::Causality;
+use super::{Causality, Given};
 use crate::execution::Operation;
 use crate::solver::Lit;
 
@@ -24,7 +24,7 @@ pub(super) struct Notified {
 }
 
 impl Causality {
-    pub(super) fn add_condvars(&mut self) {
+    pub(super) fn add_condvars(&mut self, given: &Given<'_>) {
         let mut notifications = Vec::new();
         for event in 0..self.events.len() {
             match self.events[event].operation {
@@ -40,6 +40,9 @@ impl Causality {
             }
         }
         for &(notify, condvar, all) in &notifications {
+            if (given.is_over)() {
+                return;
+            }
             let mut wakes = Vec::new();
             for wait in 0..self.waits.len() {
                 let other_thread = self.events[self.waits[wait].begin].thread != self.events[notify].thread;
@@ -59,6 +62,9 @@ impl Causality {
             }
         }
         for (notify, condvar, all) in notifications {
+            if (given.is_over)() {
+                return;
+            }
             self.add_obligation(notify, condvar, all);
         }
     }

@@ -1,7 +1,7 @@
 //! Events: literals, nodes, program order, forks and joins.
 
 use super::order::Commits;
-use super::{Causality, Contents, Event, Thread, WriteInfo};
+use super::{Causality, Contents, Event, Given, Thread, WriteInfo};
 use crate::execution::{FailureKind, Operation, ThreadKey};
 use crate::program::Loc;
 use crate::trace::{FAILED, INITIAL, Run, RunEvent};
@@ -69,6 +69,7 @@ impl Causality {
             span: event.span,
             same,
             others: Vec::new(),
+            named: Vec::new(),
             rest: None,
             issue,
             commit: None,
@@ -92,7 +93,7 @@ impl Causality {
         self.events.push(added);
     }
 
-    pub(super) fn add_forks_and_joins(&mut self) {
+    pub(super) fn add_forks_and_joins(&mut self, given: &Given<'_>) {
         for event in 0..self.events.len() {
             if let Operation::Fork { child } = self.events[event].operation
                 && let Some(child) = self.threads.iter().position(|thread| thread.key == child)
@@ -111,7 +112,7 @@ impl Causality {
                 Operation::Join { thread } => self.add_join_of(event, thread),
                 Operation::JoinAll => self.add_join(event, &|this, other| this != other),
                 Operation::HasEnded { thread } => self.add_look_at_end(event, thread),
-                Operation::Choose { low, high } => self.add_choices(event, low, high),
+                Operation::Choose { low, high } => self.add_choices(event, low, high, given),
                 _ => {}
             }
         }
@@ -177,15 +178,5 @@ impl Causality {
         let thread = &self.threads[thread];
         let last = thread.events.start + thread.n_performed.checked_sub(1)?;
         (self.events[last].operation == Operation::End).then_some(last)
-    }
-
-    fn add_choices(&mut self, event: usize, low: i64, high: i64) {
-        let result = self.events[event].result;
-        let others: Vec<_> = (low..high).filter(|&value| value != result).map(|v| self.other(event, v)).collect();
-        for (at, &first) in others.iter().enumerate() {
-            for &second in &others[at + 1..] {
-                self.problem.clause([!first, !second]);
-            }
-        }
     }
 }

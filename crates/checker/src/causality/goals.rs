@@ -1,6 +1,6 @@
 //! What can be asked about a run: each goal is a literal, assumed when the question is put.
 
-use super::{Causality, Event};
+use super::{Causality, Event, Given};
 use crate::execution::{CellAccess, MemoryModel, Operation, ThreadKey};
 use crate::program::{Loc, LockMode};
 use crate::solver::{Lit, Node};
@@ -37,12 +37,12 @@ pub struct RaceGoal {
 }
 
 impl Causality {
-    pub(super) fn add_goals(&mut self) {
+    pub(super) fn add_goals(&mut self, given: &Given<'_>) {
         self.add_deviations();
         let at_end = self.problem.var();
         let last = self.problem.last_node(at_end);
         self.add_stuck(at_end, last);
-        self.add_races();
+        self.add_races(given);
         self.add_late_commits();
         self.add_finish(at_end, last);
     }
@@ -74,15 +74,20 @@ impl Causality {
         }
     }
 
-    /// Every deviation: whose, and its literal.
+    /// Every deviation, as far as they have names: whose, and its literal.
     pub fn deviations(&self) -> impl Iterator<Item = (ThreadKey, Lit)> {
-        self.events.iter().flat_map(|event| event.deviations().map(|lit| (self.threads[event.thread].key, lit)))
+        let named =
+            |event: &Event| event.named.iter().map(|named| named.1).chain(event.deviations()).collect::<Vec<_>>();
+        let events = self.events.iter();
+        events.flat_map(move |event| named(event).into_iter().map(|lit| (self.threads[event.thread].key, lit)))
     }
 
     /// Every other result that has a literal of its own: the number of the event among the run's (by thread, the pending one last), the result, and the literal.
     pub fn other_results(&self) -> impl Iterator<Item = (usize, i64, Lit)> {
         let others = self.events.iter().enumerate();
-        others.flat_map(|(at, event)| event.others.iter().map(move |&(result, lit)| (at, result, lit)))
+        others.flat_map(|(at, event)| {
+            event.others.iter().chain(&event.named).map(move |&(result, lit)| (at, result, lit))
+        })
     }
 
     /// Nothing can happen any more: every thread is at its end or at something that blocks for good.
@@ -188,7 +193,7 @@ impl Causality {
     }
 
     /// Pairs of accesses that race if both can be next.
-    fn add_races(&mut self) {
+    fn add_races(&mut self, given: &Given<'_>) {
         let of = |event: usize| Some((event, self.events[event].operation.cell_access()?));
         let accesses: Vec<PlainAccess> = (0..self.events.len()).filter_map(of).collect();
         if accesses.iter().all(|(_, access)| !access.plain) {
@@ -198,6 +203,9 @@ impl Causality {
             this.events[first.0].thread != this.events[other.0].thread && first.1.conflicts(&other.1)
         };
         for (at, &first) in accesses.iter().enumerate() {
+            if (given.is_over)() {
+                return;
+            }
             for &second in &accesses[at + 1..] {
                 if !conflict(self, first, second) {
                     continue;

@@ -7,9 +7,10 @@
 //! variables work, and every read returns its value from *some* write of that value. That is exactly what the [`Problem`] made here asks, so its
 //! solutions are the possible configurations, neither more nor fewer.
 //!
-//! Files: `order.rs` the memory models, `events.rs` one event at a time, `reads.rs` what reads can see, `forced.rs` what they cannot see in any case, `counts.rs` and `references.rs`, `locks.rs`, `condvars.rs`, `goals.rs` what
+//! Files: `order.rs` the memory models, `events.rs` one event at a time, `choices.rs` free choices, `reads.rs` what reads can see, `forced.rs` what they cannot see in any case, `counts.rs` and `references.rs`, `locks.rs`, `condvars.rs`, `goals.rs` what
 //! can be asked, `partings.rs` which configurations are known, `prediction.rs` from a solution to a schedule.
 
+mod choices;
 mod condvars;
 mod counts;
 mod events;
@@ -79,6 +80,8 @@ pub struct Given<'g> {
     pub named: &'g dyn Fn(usize, i64) -> bool,
     /// A read with no more other values than these has a literal for each.
     pub few: usize,
+    /// Whether to give up. Then what is made is not whole, and nothing may be concluded from it.
+    pub is_over: &'g dyn Fn() -> bool,
 }
 
 /// A thread of the run.
@@ -110,6 +113,8 @@ struct Event {
     same: Option<Lit>,
     /// It happens with this other result.
     others: Vec<(i64, Lit)>,
+    /// Some of the further results, by which questions can be asked.
+    named: Vec<(i64, Lit)>,
     /// It happens with any further result.
     rest: Option<Rest>,
     issue: Node,
@@ -117,14 +122,32 @@ struct Event {
     write: Option<WriteId>,
 }
 
-/// The other values that an event can read and that nobody asks for by themselves. There are as many as there are writes, so they share one literal: what
-/// is read is known by the source.
+/// The other values that an event can have and that nobody asks for by themselves. There are many, so they share one literal.
 struct Rest {
     lit: Lit,
-    /// Which of the problem's choices has their sources.
-    choice: usize,
-    /// In order.
-    values: Vec<i64>,
+    values: Values,
+}
+
+/// How it is known which of the values it is.
+enum Values {
+    /// One that is read: by its source.
+    Read {
+        /// Which of the problem's choices has their sources.
+        choice: usize,
+        /// In order.
+        values: Vec<i64>,
+    },
+    /// One that is chosen.
+    Chosen(choices::Chosen),
+}
+
+impl Rest {
+    fn contains(&self, value: i64) -> bool {
+        match &self.values {
+            Values::Read { values, .. } => values.binary_search(&value).is_ok(),
+            Values::Chosen(chosen) => chosen.contains(value),
+        }
+    }
 }
 
 /// What is known of a write beside what the solver needs.
@@ -158,13 +181,15 @@ impl Causality {
         };
         causality.add_cells(run, given.initial);
         causality.add_events(run);
-        causality.add_forks_and_joins();
+        causality.add_forks_and_joins(given);
         causality.add_counts();
         causality.add_reads(given);
         causality.add_frees();
         causality.add_locks();
-        causality.add_condvars();
-        causality.add_goals();
+        causality.add_condvars(given);
+        if !(given.is_over)() {
+            causality.add_goals(given);
+        }
         causality
     }
 

@@ -3,7 +3,7 @@
 //! To a run, another execution is no more than where each of its threads parts from the thread of the run. A configuration is its beginning iff no thread
 //! goes further than that, or goes elsewhere.
 
-use super::{Causality, Event, Thread};
+use super::{Causality, Event, Thread, Values};
 use crate::solver::{Lit, Solver};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -56,7 +56,7 @@ impl<'c> Known<'c> {
         let others = event.others.iter().filter(|other| Some(other.0) != parting.other);
         clause.extend(others.map(|other| other.1));
         if let Some(rest) = &event.rest {
-            let covered = parting.other.filter(|value| rest.values.binary_search(value).is_ok());
+            let covered = parting.other.filter(|&value| rest.contains(value));
             clause.push(covered.map_or(rest.lit, |value| self.besides(solver, number, value)));
         }
     }
@@ -67,9 +67,16 @@ impl<'c> Known<'c> {
             let rest = causality.events[number].rest.as_ref().expect("it has such a value");
             let besides = solver.var();
             solver.clause(vec![!besides, rest.lit]);
-            let sources = causality.problem.choices[rest.choice].sources.iter();
-            for &source in sources.filter(|&&source| causality.result_of(source) == value) {
-                solver.clause(vec![!besides, !causality.problem.sources[source as usize].lit]);
+            match &rest.values {
+                Values::Read { choice, .. } => {
+                    let sources = causality.problem.choices[*choice].sources.iter();
+                    for &source in sources.filter(|&&source| causality.result_of(source) == value) {
+                        solver.clause(vec![!besides, !causality.problem.sources[source as usize].lit]);
+                    }
+                }
+                Values::Chosen(chosen) => {
+                    solver.clause(chosen.spelling(value).map(|bit| !bit).chain([!besides]).collect());
+                }
             }
             besides
         })
@@ -106,7 +113,7 @@ impl Causality {
 impl Event {
     /// Whether it can have this other result.
     fn can_have(&self, result: i64) -> bool {
-        let is_rest = |rest: &super::Rest| rest.values.binary_search(&result).is_ok();
-        self.others.iter().any(|other| other.0 == result) || self.rest.as_ref().is_some_and(is_rest)
+        let is_rest = self.rest.as_ref().is_some_and(|rest| rest.contains(result));
+        is_rest || self.others.iter().any(|other| other.0 == result)
     }
 }

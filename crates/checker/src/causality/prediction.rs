@@ -1,6 +1,6 @@
 //! From a solution to what has to be done: the shortest prefix that has all of the configuration's operations.
 
-use super::{Causality, Event};
+use super::{Causality, Event, Values};
 use crate::execution::{Operation, ThreadKey};
 use crate::program::Loc;
 use crate::solver::{Node, Solution};
@@ -94,7 +94,11 @@ impl Causality {
     /// The event's result in the solution, if it is not that of the run.
     fn other_result(&self, event: &Event, solution: &Solution) -> Option<i64> {
         if let Some(rest) = event.rest.as_ref().filter(|rest| solution.holds(rest.lit)) {
-            let sources = &self.problem.choices[rest.choice].sources;
+            let choice = match &rest.values {
+                Values::Chosen(chosen) => return Some(chosen.value(solution)),
+                Values::Read { choice, .. } => *choice,
+            };
+            let sources = &self.problem.choices[choice].sources;
             let is_seen = |source: &&u32| solution.holds(self.problem.sources[**source as usize].lit);
             return sources.iter().find(is_seen).map(|&source| self.result_of(source));
         }

@@ -1,7 +1,7 @@
 //! What reads can see: sources, awaits, and blocks that have been freed.
 
 use super::forced::Forced;
-use super::{Causality, Contents, Event, Given, Rest, WriteInfo};
+use super::{Causality, Contents, Event, Given, Rest, Values, WriteInfo};
 use crate::execution::{MemoryModel, Operation};
 use crate::program::{Loc, Ordering};
 use crate::solver::{Lit, Node, WriteId};
@@ -22,6 +22,9 @@ impl Causality {
         for thread in 0..self.threads.len() {
             let mut own: BTreeMap<Loc, WriteId> = BTreeMap::new();
             for event in self.threads[thread].events.clone() {
+                if (given.is_over)() {
+                    return;
+                }
                 let seen = self.reads_of(event).inspect(|&loc| {
                     let values = self.visible_values(&visible, &forced, event, loc, own.get(&loc));
                     self.add_read(event, loc, own.get(&loc).copied(), &values, given);
@@ -111,7 +114,8 @@ impl Causality {
         if !rest.is_empty() {
             let lit = self.deviation(event);
             let (values, sources): (Vec<i64>, Vec<Vec<u32>>) = rest.into_iter().unzip();
-            self.events[event].rest = Some(Rest { lit, choice: self.problem.choices.len(), values });
+            let values = Values::Read { choice: self.problem.choices.len(), values };
+            self.events[event].rest = Some(Rest { lit, values });
             self.problem.choice(lit, sources.concat());
             self.add_deviant_write(event, loc, lit, None);
         }

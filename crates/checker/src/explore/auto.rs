@@ -131,7 +131,11 @@ fn run(
     note_failure(&report, failures);
     let is_over = matches!(
         report.stop,
-        StopReason::Exhausted | StopReason::Violation | StopReason::TimeLimit | StopReason::Interrupted
+        StopReason::Exhausted
+            | StopReason::Violation
+            | StopReason::TimeLimit
+            | StopReason::MemoryLimit
+            | StopReason::Interrupted
     );
     is_over.then_some(report)
 }
@@ -195,6 +199,10 @@ impl Watch for Patience<'_> {
         }
         let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(1)));
         (left == Ok(0)).then_some(StopReason::ExecutionLimit)
+    }
+
+    fn stop(&self) -> Option<StopReason> {
+        self.watch.stop()
     }
 
     fn query(&self, query: &Query<'_>) {

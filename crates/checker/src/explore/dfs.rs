@@ -50,8 +50,8 @@ fn run<'a, S: Describe>(
         } else {
             findings.ended(machine, &running.state, || running.path.clone());
         }
-        let look = findings.statistics.executions.is_multiple_of(LOOK_EVERY);
-        if let Some(stop) = findings.stop().or_else(|| findings.look(0, watch).filter(|_| look)) {
+        let is_due = findings.statistics.executions.is_multiple_of(LOOK_EVERY);
+        if let Some(stop) = findings.stop().or_else(|| findings.look(is_due, 0, watch)) {
             return Ok(stop);
         }
         while left.pop().is_some() && left.last().is_some_and(Vec::is_empty) {

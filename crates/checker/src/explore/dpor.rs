@@ -128,11 +128,12 @@ impl<'a, S: Describe> Search<'a, S> {
                 return stop;
             }
             let steps = self.findings.statistics.steps;
-            if self.ends >= LOOK_EVERY || steps - self.looked_at >= LOOK_EVERY_STEPS {
+            let is_due = self.ends >= LOOK_EVERY || steps - self.looked_at >= LOOK_EVERY_STEPS;
+            if is_due {
                 (self.ends, self.looked_at) = (0, steps);
-                if let Some(stop) = self.findings.look(0, watch) {
-                    return stop;
-                }
+            }
+            if let Some(stop) = self.findings.look(is_due, 0, watch) {
+                return stop;
             }
         }
     }

@@ -23,6 +23,9 @@ use std::rc::Rc;
 /// How often the watch is asked, in states.
 const LOOK_EVERY: u32 = 4096;
 
+/// So many steps that go first are taken from one state to the next that is stored: a thread may go on alone for ever.
+const LONGEST_WAY: usize = 128;
+
 /// Histories are counted unasked as long as that takes no more than this many states: a fraction of a second. After a search that leaves out what shows nothing new, which is for
 /// those who have no time, they are not.
 const CHEAP_STATES: u64 = 50_000;
@@ -68,9 +71,9 @@ fn find<'a>(
     loop {
         let alone = Alone::new(subject, options, searches.pop().unwrap_or_default());
         let is_last = searches.is_empty() || alone.is_none();
-        let mut search = Search::new(subject, options, alone, None);
+        let mut search = Search::new(subject, options, watch, alone, None);
         search.most_parts = left;
-        let stop = search.run(watch);
+        let stop = search.run();
         if search.met_bound {
             return None;
         }
@@ -102,16 +105,17 @@ fn histories_within(
     let limits = super::Limits { states: budget, ..options.limits };
     let options = Options { all_violations: true, limits, ..options.clone() };
     let alone = Alone::new(subject, &options, vec![]);
-    let mut search = Search::new(subject, &options, alone, Some(Histories::default()));
+    let mut search = Search::new(subject, &options, watch, alone, Some(Histories::default()));
     search.most_parts = most_parts;
-    let stop = search.run(watch);
+    let stop = search.run();
     (!search.met_bound).then(|| (stop == StopReason::Exhausted).then(|| search.histories.take().expect("it was given")))
 }
 
 /// A row as a state, once somebody needs that.
 type Spelled = Option<State<IrThread>>;
 
-struct Search<'a> {
+struct Search<'a, 'w> {
+    watch: &'w dyn Watch,
     machine: Machine<'a, Interpreter<'a>>,
     visited: Visited<IrThread>,
     moves: Moves,
@@ -132,15 +136,17 @@ struct Search<'a> {
     met_bound: bool,
 }
 
-impl<'a> Search<'a> {
+impl<'a, 'w> Search<'a, 'w> {
     fn new(
         subject: &'a Interpreter<'a>,
         options: &'a Options,
+        watch: &'w dyn Watch,
         alone: Option<Alone<'a>>,
         histories: Option<Histories>,
-    ) -> Search<'a> {
+    ) -> Search<'a, 'w> {
         let edges = (histories.is_none() && subject.has_cycles()).then(Edges::default);
         Search {
+            watch,
             machine: Machine::new(subject, options.rules),
             visited: Visited::new(),
             moves: Moves::default(),
@@ -157,7 +163,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn run(&mut self, watch: &dyn Watch) -> StopReason {
+    fn run(&mut self) -> StopReason {
         let start = self.machine.start();
         let mut row = vec![self.visited.intern_shared(&start.shared)];
         row.extend(start.threads.iter().map(|thread| self.visited.intern_thread(thread)));
@@ -171,13 +177,17 @@ impl<'a> Search<'a> {
                 self.depth += 1;
                 layer_end = self.visited.len() as u32;
             }
-            if let Some(stop) = self.stop(next, watch) {
+            if let Some(stop) = self.stop(next) {
                 return stop;
             }
             self.expand(next);
             next += 1;
         }
         self.findings.statistics.states = self.visited.len() as u64;
+        if let Some(stop) = self.watch.stop() {
+            // The last state may not have been looked at to its end.
+            return stop;
+        }
         if self.findings.incomplete.is_none()
             && let Some(edges) = self.edges.take()
         {
@@ -186,7 +196,7 @@ impl<'a> Search<'a> {
         self.findings.exhausted()
     }
 
-    fn stop(&mut self, next: u32, watch: &dyn Watch) -> Option<StopReason> {
+    fn stop(&mut self, next: u32) -> Option<StopReason> {
         let states = self.visited.len() as u64;
         self.findings.statistics.states = states;
         if let Some(stop) = self.findings.stop() {
@@ -196,7 +206,7 @@ impl<'a> Search<'a> {
         if self.met_bound || self.visited.is_full() {
             return Some(StopReason::StateLimit);
         }
-        next.is_multiple_of(LOOK_EVERY).then(|| self.findings.look(states - u64::from(next), watch)).flatten()
+        self.findings.look(next.is_multiple_of(LOOK_EVERY), states - u64::from(next), self.watch)
     }
 
     fn expand(&mut self, at: u32) {
@@ -230,7 +240,7 @@ impl<'a> Search<'a> {
             return true;
         }
         let is_left_out =
-            |search: &Search<'_>, index| search.alone.as_ref().is_some_and(|alone| alone.leaves_out(index));
+            |search: &Search<'_, '_>, index| search.alone.as_ref().is_some_and(|alone| alone.leaves_out(index));
         let mut has_moves = false;
         for index in 0..n_threads {
             if !is_left_out(self, index) {
@@ -246,7 +256,9 @@ impl<'a> Search<'a> {
     fn expand_thread(&mut self, at: u32, row: &[u32], n_threads: usize, index: usize, state: &mut Spelled) -> bool {
         let moves = self.moves_of(row, n_threads, index, state);
         if self.depth < self.findings.options.limits.events {
-            moves.iter().for_each(|next| self.follow(at, row, n_threads, next));
+            let watch = self.watch;
+            let moves = moves.iter().take_while(|_| watch.stop().is_none());
+            moves.for_each(|next| self.follow(at, row, n_threads, next));
         } else if !moves.is_empty() {
             self.findings.incomplete = Some(StopReason::EventLimit);
         }
@@ -257,7 +269,7 @@ impl<'a> Search<'a> {
         let key = (row[0], row[1 + index], index as u16);
         self.moves.get(key).unwrap_or_else(|| {
             let state = state.get_or_insert_with(|| self.visited.state(row, n_threads));
-            self.moves.find(key, &self.machine, state, &mut self.visited)
+            self.moves.find(key, &self.machine, state, &mut self.visited, self.watch)
         })
     }
 
@@ -268,7 +280,7 @@ impl<'a> Search<'a> {
         to.extend_from_slice(row);
         self.steps.clear();
         let mut n_threads = self.take(at, &mut to, n_threads, next);
-        while let Some(alone) = &mut self.alone {
+        while let Some(alone) = self.alone.as_mut().filter(|_| self.steps.len() < LONGEST_WAY) {
             let Some(first) = alone.first(&to[1..=n_threads], &self.visited) else { break };
             let moves = self.moves_of(&to, n_threads, first.thread, &mut None);
             let mut moves = moves.iter().filter(|next| first.includes(next.step.action));

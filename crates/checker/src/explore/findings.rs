@@ -86,8 +86,11 @@ impl<'a, S: Describe> Findings<'a, S> {
         }
     }
 
-    /// Asks the watch whether to stop.
-    pub(super) fn look(&self, waiting: u64, watch: &dyn Watch) -> Option<StopReason> {
+    /// Asks the watch whether to stop, and shows it how far the search is if that is due.
+    pub(super) fn look(&self, is_due: bool, waiting: u64, watch: &dyn Watch) -> Option<StopReason> {
+        if !is_due {
+            return watch.stop();
+        }
         let Statistics { states, executions, .. } = self.statistics;
         watch.look(&Progress { states, waiting, executions })
     }

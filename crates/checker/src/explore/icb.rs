@@ -11,6 +11,7 @@
 
 use super::endless::Edges;
 use super::findings::Findings;
+use super::paged::Paged;
 use super::visited::{NO_STEP, Visited};
 use super::{Options, Watch};
 use crate::execution::{Interpreter, IrThread, Machine, State, ThreadId};
@@ -30,7 +31,7 @@ pub fn check(subject: &Interpreter<'_>, preemptions: u32, options: &Options, wat
         visited: Visited::new(),
         findings: Findings::new(subject, options),
         work: Vec::new(),
-        preempting: Vec::new(),
+        preempting: Paged::new(),
         expanded: 0,
         edges: subject.has_cycles().then(Edges::default),
     };
@@ -57,7 +58,7 @@ struct Search<'a> {
     /// States to go on from.
     work: Vec<u32>,
     /// Steps that need one preemption more.
-    preempting: Vec<(u32, Step)>,
+    preempting: Paged<(u32, Step)>,
     expanded: u64,
     /// Which state leads to which, where threads can go round in circles.
     edges: Option<Edges>,
@@ -71,12 +72,16 @@ impl Search<'_> {
         row.push(NOBODY);
         self.work.push(self.visited.insert(&row, 0, NO_STEP));
         for bound in 0..=preemptions {
-            for (at, step) in std::mem::take(&mut self.preempting) {
+            let preempting = std::mem::replace(&mut self.preempting, Paged::new());
+            for (at, step) in (0..preempting.len()).map(|next| preempting[next]) {
+                if let Some(stop) = watch.stop() {
+                    return stop;
+                }
                 let mut state = self.state(at);
                 self.take(&mut state, at, step);
             }
             while let Some(at) = self.work.pop() {
-                self.expand(at);
+                self.expand(at, watch);
                 if let Some(stop) = self.stop(watch) {
                     return stop;
                 }
@@ -84,7 +89,7 @@ impl Search<'_> {
             if self.findings.incomplete.is_none() {
                 *covered = Some(bound);
             }
-            if self.preempting.is_empty() {
+            if self.preempting.len() == 0 {
                 return self.exhausted();
             }
         }
@@ -108,8 +113,8 @@ impl Search<'_> {
             return Some(StopReason::StateLimit);
         }
         let waiting = (self.work.len() + self.preempting.len()) as u64;
-        let look = || if self.expanded.is_multiple_of(LOOK_EVERY) { self.findings.look(waiting, watch) } else { None };
-        self.findings.stop().or_else(look)
+        let is_due = self.expanded.is_multiple_of(LOOK_EVERY);
+        self.findings.stop().or_else(|| self.findings.look(is_due, waiting, watch))
     }
 
     fn state(&self, at: u32) -> State<IrThread> {
@@ -117,7 +122,7 @@ impl Search<'_> {
         self.visited.state(row, row.len() - 2)
     }
 
-    fn expand(&mut self, at: u32) {
+    fn expand(&mut self, at: u32, watch: &dyn Watch) {
         let mut state = self.state(at);
         if let Some(thread) = state.threads.iter().find(|thread| self.machine.is_at_buffer_bound(thread)) {
             self.findings.met_buffer_bound(thread);
@@ -136,6 +141,9 @@ impl Search<'_> {
         let is_operation = |step: &Step| !matches!(step.action, Action::Flush(_));
         let can_go_on = steps.iter().any(|step| is_operation(step) && u32::from(step.thread.0) == running);
         for step in steps {
+            if watch.stop().is_some() {
+                return;
+            }
             if can_go_on && is_operation(&step) && u32::from(step.thread.0) != running {
                 self.preempting.push((at, step));
             } else {

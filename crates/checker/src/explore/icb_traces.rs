@@ -168,10 +168,8 @@ impl<S: Describe> Search<'_, S> {
             if self.effort > self.most_steps {
                 return Some(StopReason::StateLimit);
             }
-            let look = |findings: &Findings<'_, S>| {
-                findings.statistics.steps.is_multiple_of(LOOK_EVERY).then(|| findings.look(0, watch)).flatten()
-            };
-            if let Some(stop) = self.findings.stop().or_else(|| look(&self.findings)) {
+            let is_due = self.findings.statistics.steps.is_multiple_of(LOOK_EVERY);
+            if let Some(stop) = self.findings.stop().or_else(|| self.findings.look(is_due, 0, watch)) {
                 return Some(stop);
             }
         }

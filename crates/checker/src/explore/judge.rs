@@ -220,11 +220,13 @@ impl<'a, S: Describe> Judge<'a, S> {
 
     /// Looks for data races and for the goal in a state that the path leads to.
     pub(super) fn look_at(&mut self, state: &State<S::Thread>, path: impl Fn() -> Vec<Step>) {
-        if let Some(automata) = self.automata() {
-            self.look_for_goal(automata, state, &path);
-        }
-        for race in self.machine.races(state) {
-            self.race(state, &race, &path);
+        if self.looks_at_states() {
+            if let Some(automata) = self.automata() {
+                self.look_for_goal(automata, state, &path);
+            }
+            for race in self.machine.races(state) {
+                self.race(state, &race, &path);
+            }
         }
         self.look_at_dropped(state, path);
     }

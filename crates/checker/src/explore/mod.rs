@@ -25,6 +25,7 @@ mod monitor;
 mod moves;
 mod node;
 mod observe;
+mod paged;
 pub mod pct;
 mod process;
 pub mod random;
@@ -121,6 +122,11 @@ impl Limits {
 pub trait Watch: Sync {
     /// Called now and then. An answer ends the search.
     fn look(&self, progress: &Progress) -> Option<StopReason>;
+
+    /// Asked in the middle of whatever may take long, and so it costs next to nothing: why to stop at once. Once there is a reason, there always is one.
+    fn stop(&self) -> Option<StopReason> {
+        None
+    }
 
     /// Called for every question that was put to a solver.
     fn query(&self, _: &Query<'_>) {}

@@ -4,6 +4,7 @@
 //! pair of parts, which many states have in common, always leads to the same pairs. A thread that is about to join looks at
 //! others: its moves are worked out every time.
 
+use super::Watch;
 use super::visited::Visited;
 use crate::execution::{Failure, Interpreter, IrThread, Machine, Operation, State, Subject, ThreadId};
 use crate::schedule::Step;
@@ -38,18 +39,21 @@ impl Moves {
         self.known.get(&key).cloned()
     }
 
-    /// Works out the moves of a thread of a state, and leaves the state as it was.
+    /// Works out the moves of a thread of a state, and leaves the state as it was. If the watch says to stop, the first of them will do.
     pub(super) fn find(
         &mut self,
         key: Key,
         machine: &Machine<'_, Interpreter<'_>>,
         state: &mut State<IrThread>,
         visited: &mut Visited<IrThread>,
+        watch: &dyn Watch,
     ) -> Rc<[Move]> {
         let thread = ThreadId(key.2);
         let mut steps = Vec::new();
         machine.steps_of(state, thread, &mut steps);
-        let moves = steps.into_iter().map(|step| take(machine, state, visited, step)).collect::<Rc<[Move]>>();
+        // Somebody who can go on is never taken for somebody who cannot: the first step is always there.
+        let steps = steps.into_iter().enumerate().take_while(|&(at, _)| at == 0 || watch.stop().is_none());
+        let moves = steps.map(|(_, step)| take(machine, state, visited, step)).collect::<Rc<[Move]>>();
         let operation = machine.subject.operation(&state.threads[thread.index()].local);
         if !matches!(operation, Operation::Join { .. } | Operation::JoinAll) {
             if self.known.len() >= MOST_KNOWN {

@@ -1,10 +1,11 @@
 //! Runs a program along a prediction and on to its end, and sees that what was predicted happens.
 
+use super::Watch;
 use super::judge::Judge;
 use crate::causality::{Predicted, PredictedStep, Prediction};
 use crate::execution::{Describe, Interpreter, Machine, Operation, State, Status, Stuck, ThreadId, ThreadKey};
 use crate::program::Loc;
-use crate::report::FinalState;
+use crate::report::{FinalState, StopReason};
 use crate::schedule::{Action, Step};
 use crate::trace::{Histories, Run, RunEvent, RunThread, Versions};
 
@@ -18,6 +19,7 @@ pub(super) struct Runner<'a, 'j, S: Describe = Interpreter<'a>> {
     subject: &'a S,
     machine: &'j Machine<'a, S>,
     judge: &'j mut Judge<'a, S>,
+    watch: &'j dyn Watch,
     pub(super) state: State<S::Thread>,
     threads: Vec<RunThread<S::Thread>>,
     pub(super) steps: Vec<Step>,
@@ -28,7 +30,12 @@ pub(super) struct Runner<'a, 'j, S: Describe = Interpreter<'a>> {
 }
 
 impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
-    pub(super) fn new(subject: &'a S, machine: &'j Machine<'a, S>, judge: &'j mut Judge<'a, S>) -> Self {
+    pub(super) fn new(
+        subject: &'a S,
+        machine: &'j Machine<'a, S>,
+        judge: &'j mut Judge<'a, S>,
+        watch: &'j dyn Watch,
+    ) -> Self {
         let state = machine.start();
         let cells = state.shared.cells().iter().enumerate();
         let created = cells.map(|(index, &value)| (Loc::global(index), value)).collect();
@@ -36,6 +43,7 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
             subject,
             machine,
             judge,
+            watch,
             state,
             threads: Vec::new(),
             steps: Vec::new(),
@@ -115,9 +123,9 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
         self.state.threads.iter().position(|thread| thread.key == key).map(|index| ThreadId(index as u16))
     }
 
-    /// Goes on until nothing can happen, or there have been `most` steps. The thread that was last goes on first: after a
+    /// Goes on until nothing can happen. Otherwise there have been `most` steps, or the watch says why to stop. The thread that was last goes on first: after a
     /// prediction it is the one that has seen something new.
-    pub(super) fn finish(&mut self, most: u64) -> Option<Stuck> {
+    pub(super) fn finish(&mut self, most: u64) -> Result<Stuck, StopReason> {
         let longest = match self.steps.is_empty() {
             // Such threads say when they wait in a loop. One that does not goes on until it meets the limit on events, which is to be noticed at once.
             _ if self.versions.is_some() => u32::MAX,
@@ -128,13 +136,16 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
     }
 
     /// As [`Runner::finish`], with turns of another length.
-    pub(super) fn finish_in_turns(&mut self, longest: u32, most: u64) -> Option<Stuck> {
+    pub(super) fn finish_in_turns(&mut self, longest: u32, most: u64) -> Result<Stuck, StopReason> {
         self.go_on(longest, most)
     }
 
-    fn go_on(&mut self, longest: u32, most: u64) -> Option<Stuck> {
+    fn go_on(&mut self, longest: u32, most: u64) -> Result<Stuck, StopReason> {
         let (mut current, mut turn) = (self.steps.last().map_or(0, |step| step.thread.index()), 0);
         while (self.steps.len() as u64) < most {
+            if let Some(stop) = self.watch.stop() {
+                return Err(stop);
+            }
             let n_threads = self.state.threads.len();
             if turn >= longest {
                 (current, turn) = ((current + 1) % n_threads, 0);
@@ -145,13 +156,13 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
             });
             let Some((thread, step)) = step.or_else(|| self.another_turn()) else {
                 (0..n_threads).for_each(|thread| self.note_polls(thread));
-                return Some(self.machine.stuck(&self.state));
+                return Ok(self.machine.stuck(&self.state));
             };
             turn = if thread == current { turn + 1 } else { 0 };
             current = thread;
             self.take(step);
         }
-        None
+        Err(StopReason::EventLimit)
     }
 
     fn note_polls(&mut self, thread: usize) {
@@ -170,7 +181,7 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
     /// Lets a thread go on for as long as nothing that it does depends on others, or until there have been `most` steps.
     pub(super) fn go_on_alone(&mut self, key: ThreadKey, most: u64) {
         let Some(thread) = self.thread(key) else { return };
-        while (self.steps.len() as u64) < most {
+        while (self.steps.len() as u64) < most && self.watch.stop().is_none() {
             let this = &self.state.threads[thread.index()];
             let operation = self.subject.operation(&this.local);
             let alone = matches!(

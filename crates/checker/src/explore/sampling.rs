@@ -40,9 +40,12 @@ pub(super) fn check<S: Describe>(
     let mut done = 0;
     while done < executions {
         picker.begin();
-        run(&machine, &mut findings, picker);
+        if let Some(why) = run(&machine, &mut findings, watch, picker) {
+            stop = why;
+            break;
+        }
         done += 1;
-        let look = || if done.is_multiple_of(LOOK_EVERY) { findings.look(executions - done, watch) } else { None };
+        let look = || findings.look(done.is_multiple_of(LOOK_EVERY), executions - done, watch);
         if let Some(why) = findings.stop().or_else(look) {
             stop = why;
             break;
@@ -52,8 +55,13 @@ pub(super) fn check<S: Describe>(
     findings.report(stop)
 }
 
-/// Runs one execution to its end, unless it is too long.
-fn run<'a, S: Describe>(machine: &Machine<'a, S>, findings: &mut Findings<'a, S>, picker: &mut impl Picker) {
+/// Runs one execution to its end, unless it is too long. Otherwise says why it stopped.
+fn run<'a, S: Describe>(
+    machine: &Machine<'a, S>,
+    findings: &mut Findings<'a, S>,
+    watch: &dyn Watch,
+    picker: &mut impl Picker,
+) -> Option<StopReason> {
     if let Some(watcher) = &mut findings.watcher {
         watcher.restart();
     }
@@ -66,7 +74,10 @@ fn run<'a, S: Describe>(machine: &Machine<'a, S>, findings: &mut Findings<'a, S>
         machine.steps(&state, &mut steps);
         if steps.is_empty() {
             findings.ended(machine, &state, || path.clone());
-            return;
+            return None;
+        }
+        if let Some(stop) = watch.stop() {
+            return Some(stop);
         }
         let step = picker.pick(&state, &steps);
         let span = machine.subject.span(&state.threads[step.thread.index()].local);
@@ -83,4 +94,5 @@ fn run<'a, S: Describe>(machine: &Machine<'a, S>, findings: &mut Findings<'a, S>
             findings.judge.failed(thread, span, step, failure, || path.clone());
         }
     }
+    None
 }

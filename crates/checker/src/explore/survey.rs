@@ -61,7 +61,10 @@ impl Search<'_> {
         let mut next = 0;
         while (next as usize) < self.visited.len() {
             let stop = || watch.look(&super::Progress { states: u64::from(next), ..Default::default() });
-            if self.visited.len() as u64 > most_states || (next % LOOK_EVERY == 0 && stop().is_some()) {
+            if self.visited.len() as u64 > most_states
+                || watch.stop().is_some()
+                || (next % LOOK_EVERY == 0 && stop().is_some())
+            {
                 return false;
             }
             let row = self.visited.row_of(next);

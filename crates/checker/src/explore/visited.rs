@@ -1,49 +1,46 @@
 //! The set of visited states, each stored once and small.
 //!
 //! A state is split into parts that many states share: what is shared, and each thread. Every part is stored once, and a
-//! state is the row of its parts' numbers, followed by numbers that the search adds (collapse compression, as in SPIN). Rows live in one flat vector; the hash
-//! table holds row numbers only. A state of two threads costs about 60 bytes, so ten million fit in
+//! state is the row of its parts' numbers, followed by numbers that the search adds (collapse compression, as in SPIN). The hash table holds row numbers only. A state of two threads costs about 60 bytes, so ten million fit in
 //! less than a gigabyte.
 
+use super::paged::{Numbers, Paged, Rows};
 use crate::execution::{Shared, State, ThreadState};
 use crate::schedule::{Action, Step};
-use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use std::hash::{BuildHasher, Hash};
 
 /// Values, each stored once and known by a number.
 pub(super) struct Interner<T> {
-    items: Vec<T>,
-    table: HashTable<u32>,
+    items: Paged<T>,
+    table: Numbers,
 }
 
 /// States, each known by a number, with the steps by which it was first reached.
 pub(super) struct Visited<T> {
     shared: Interner<Shared>,
     threads: Interner<ThreadState<T>>,
-    rows: Vec<u32>,
-    /// Where each state's row ends.
-    ends: Vec<u32>,
+    rows: Rows,
     /// The state from which each was first reached, and where the steps to it end.
-    origins: Vec<(u32, u32)>,
-    steps: Vec<Step>,
-    table: HashTable<u32>,
+    origins: Paged<(u32, u32)>,
+    steps: Paged<Step>,
+    table: Numbers,
 }
 
 impl<T: Hash + Eq + Clone> Interner<T> {
     pub(super) fn new() -> Self {
-        Interner { items: Vec::new(), table: HashTable::new() }
+        Interner { items: Paged::new(), table: Numbers::new() }
     }
 
     /// The value's number.
     pub(super) fn intern(&mut self, item: &T) -> u32 {
         let hash = FxBuildHasher.hash_one(item);
-        if let Some(&at) = self.table.find(hash, |&at| self.items[at as usize] == *item) {
+        if let Some(at) = self.table.find(hash, |&at| self.items[at as usize] == *item) {
             return at;
         }
         let at = self.items.len() as u32;
         self.items.push(item.clone());
-        self.table.insert_unique(hash, at, |&at| FxBuildHasher.hash_one(&self.items[at as usize]));
+        self.table.insert(hash, at, |&at| FxBuildHasher.hash_one(&self.items[at as usize]));
         at
     }
 
@@ -57,27 +54,26 @@ impl<T: Hash + Eq + Clone> Visited<T> {
         Visited {
             shared: Interner::new(),
             threads: Interner::new(),
-            rows: Vec::new(),
-            ends: Vec::new(),
-            origins: Vec::new(),
-            steps: Vec::new(),
-            table: HashTable::new(),
+            rows: Rows::new(),
+            origins: Paged::new(),
+            steps: Paged::new(),
+            table: Numbers::new(),
         }
     }
 
     /// How many states there are.
     pub(super) fn len(&self) -> usize {
-        self.ends.len()
+        self.rows.len()
     }
 
     /// How many parts they have together.
     pub(super) fn n_parts(&self) -> usize {
-        self.rows.len()
+        self.rows.n_numbers()
     }
 
     /// Whether there is no room for more.
     pub(super) fn is_full(&self) -> bool {
-        self.rows.len().max(self.steps.len()) > (u32::MAX - 100_000) as usize
+        self.rows.is_full() || self.steps.len() > (u32::MAX - 100_000) as usize
     }
 
     /// The number of what is shared.
@@ -98,7 +94,7 @@ impl<T: Hash + Eq + Clone> Visited<T> {
     /// Whether a state is there.
     pub(super) fn contains(&self, row: &[u32]) -> bool {
         let hash = FxBuildHasher.hash_one(row);
-        self.table.find(hash, |&at| row_at(&self.rows, &self.ends, at) == row).is_some()
+        self.table.find(hash, |&at| self.rows.get(at) == row).is_some()
     }
 
     /// Adds a state unless it is there. Gives its number.
@@ -109,22 +105,20 @@ impl<T: Hash + Eq + Clone> Visited<T> {
     /// Adds a state that is several steps away from another, unless it is there. Gives its number.
     pub(super) fn insert_after(&mut self, row: &[u32], from: u32, steps: &[Step]) -> u32 {
         let hash = FxBuildHasher.hash_one(row);
-        if let Some(&at) = self.table.find(hash, |&at| row_at(&self.rows, &self.ends, at) == row) {
+        if let Some(at) = self.table.find(hash, |&at| self.rows.get(at) == row) {
             return at;
         }
-        let at = self.ends.len() as u32;
-        self.rows.extend_from_slice(row);
-        self.ends.push(self.rows.len() as u32);
-        self.steps.extend_from_slice(steps);
+        let at = self.rows.len() as u32;
+        self.rows.push(row);
+        steps.iter().for_each(|&step| self.steps.push(step));
         self.origins.push((from, self.steps.len() as u32));
-        let (rows, ends) = (&self.rows, &self.ends);
-        self.table.insert_unique(hash, at, |&at| FxBuildHasher.hash_one(row_at(rows, ends, at)));
+        self.table.insert(hash, at, |&at| FxBuildHasher.hash_one(self.rows.get(at)));
         at
     }
 
     /// A state's row.
     pub(super) fn row_of(&self, at: u32) -> &[u32] {
-        row_at(&self.rows, &self.ends, at)
+        self.rows.get(at)
     }
 
     /// The state whose row starts like this.
@@ -141,7 +135,7 @@ impl<T: Hash + Eq + Clone> Visited<T> {
         while at != 0 {
             let (from, end) = self.origins[at as usize];
             let start = self.origins[at as usize - 1].1;
-            steps.extend(self.steps[start as usize..end as usize].iter().rev());
+            steps.extend((start as usize..end as usize).rev().map(|step| self.steps[step]));
             at = from;
         }
         steps.reverse();
@@ -151,8 +145,3 @@ impl<T: Hash + Eq + Clone> Visited<T> {
 
 /// The origin of the first state.
 pub(super) const NO_STEP: Step = Step { thread: crate::execution::ThreadId(0), action: Action::Run };
-
-fn row_at<'a>(rows: &'a [u32], ends: &[u32], at: u32) -> &'a [u32] {
-    let start = if at == 0 { 0 } else { ends[at as usize - 1] as usize };
-    &rows[start..ends[at as usize] as usize]
-}

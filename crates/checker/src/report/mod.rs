@@ -81,6 +81,8 @@ pub enum StopReason {
     StateLimit,
     /// As long as allowed.
     TimeLimit,
+    /// As much memory as allowed.
+    MemoryLimit,
     /// Some executions are longer than allowed.
     EventLimit,
     /// Some thread had more stores on their way than allowed.
@@ -296,6 +298,7 @@ impl StopReason {
             StopReason::PreemptionLimit => "preemption-limit",
             StopReason::StateLimit => "state-limit",
             StopReason::TimeLimit => "time-limit",
+            StopReason::MemoryLimit => "memory-limit",
             StopReason::EventLimit => "event-limit",
             StopReason::BufferLimit { .. } => "buffer-limit",
             StopReason::Interrupted => "interrupted",

@@ -230,6 +230,7 @@ pub fn why_stopped(stop: &StopReason, done: &Statistics, rules: Rules) -> (Strin
         }
         StopReason::StateLimit => ("the limit on states was met".into(), raise("--max-states")),
         StopReason::TimeLimit => ("the time was up".into(), raise("--max-time")),
+        StopReason::MemoryLimit => ("the memory was used up".into(), raise("--max-memory")),
         StopReason::EventLimit => ("some executions are longer than allowed".into(), raise("--max-events")),
         StopReason::BufferLimit { around, .. } => (
             format!("a thread can have more than {} stores on their way", rules.max_buffer),

@@ -70,6 +70,11 @@ pub struct Solution {
 impl<'p> Solver<'p> {
     /// A solver for the problem.
     pub fn new(problem: &'p Problem, first_sources: usize) -> Solver<'p> {
+        Solver::until(problem, first_sources, || false)
+    }
+
+    /// A solver for the problem that gives up as soon as this says so, and ever after.
+    pub fn until(problem: &'p Problem, first_sources: usize, is_over: impl Fn() -> bool + 'p) -> Solver<'p> {
         let (mut core, left) = (BasicSolver::default(), Rc::new(Cell::new(u64::MAX)));
         let counter = left.clone();
         core.cb_mut().set_stop(move || {
@@ -81,14 +86,31 @@ impl<'p> Solver<'p> {
         // The first variable is always true, and none of ours.
         let names = Names { ours: vec![u32::MAX], cores: vec![u32::MAX; problem.n_vars as usize] };
         let order = Order::new(problem);
-        let theory = Ordering { order, names, levels: Levels::default(), n_seen: 0, hopeless: false, truth };
+        let theory = Ordering {
+            order,
+            names,
+            levels: Levels::default(),
+            n_seen: 0,
+            hopeless: false,
+            truth,
+            is_over: Box::new(is_over),
+            left: Rc::clone(&left),
+        };
         let overlaps = Overlaps::default();
         let mut solver = Solver { problem, core, theory, added: Vec::new(), open: Vec::new(), overlaps, left };
         for clause in &problem.clauses {
+            if solver.is_over() {
+                return solver;
+            }
             solver.add(clause);
         }
         solver.open_choices(first_sources);
         solver
+    }
+
+    /// Whether it has given up: it may not know all of the problem.
+    fn is_over(&self) -> bool {
+        (self.theory.is_over)()
     }
 
     /// A new variable that has nothing to do with order.
@@ -130,6 +152,9 @@ impl<'p> Solver<'p> {
             let narrow = self.open.iter().map(|open| !open.more);
             let all: Vec<_> = assumptions.iter().copied().chain(narrow).collect();
             let answer = self.core.solve_limited_th(&mut self.theory, &all);
+            if self.is_over() {
+                return Answer::Unknown;
+            }
             if answer == lbool::FALSE {
                 if !self.widen() {
                     return Answer::No;
@@ -206,6 +231,10 @@ struct Ordering<'p> {
     hopeless: bool,
     /// A literal that is true, for explanations that need none.
     truth: batsat::Lit,
+    /// Whether to give up.
+    is_over: Box<dyn Fn() -> bool + 'p>,
+    /// How many more rounds of guessing there are.
+    left: Rc<Cell<u64>>,
 }
 
 impl Ordering<'_> {
@@ -237,6 +266,9 @@ impl Ordering<'_> {
 
 impl Theory for Ordering<'_> {
     fn partial_check(&mut self, arguments: &mut TheoryArg<'_>) {
+        if (self.is_over)() {
+            self.left.set(0);
+        }
         if self.hopeless {
             arguments.raise_conflict(&[!self.truth], false);
         } else if self.n_seen < arguments.model().len()

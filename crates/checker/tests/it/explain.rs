@@ -17,7 +17,7 @@ fn parse(name: &str, text: String) -> Program {
 fn explained(program: &Program, memory: MemoryModel) -> JsonViolation {
     let options = Options::new(memory);
     let mut report = check(program, &options, &Unwatched);
-    simplify(program, &options, &mut report);
+    simplify(program, &options, &mut report, &Unwatched);
     violation(&Interpreter::new(program), options.rules, report.violations.first().expect("something is wrong"))
 }
 

@@ -1,6 +1,7 @@
 //! Integration tests of the checker.
 
 mod agreement;
+mod alarm;
 mod axiomatic;
 mod bounded;
 mod corpus;

@@ -15,7 +15,7 @@ fn parse(text: &str) -> Program {
 
 fn simplified(program: &Program, options: &Options) -> Report {
     let mut report = check(program, options, &Unwatched);
-    simplify(program, options, &mut report);
+    simplify(program, options, &mut report, &Unwatched);
     report
 }
 
@@ -77,7 +77,7 @@ fn stays_the_same(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
     let options = Options { all_violations: true, engine: Engine::Dpor, ..Options::new(memory) };
     let before = check(&program, &options, &Unwatched);
     let mut after = before.clone();
-    simplify(&program, &options, &mut after);
+    simplify(&program, &options, &mut after, &Unwatched);
     for (before, after) in before.violations.iter().zip(&after.violations) {
         if (before.kind, before.span, &before.thread) != (after.kind, after.span, &after.thread) {
             return Err(format!("{memory}: {before:?} became {after:?}"));

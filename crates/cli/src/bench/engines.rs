@@ -6,6 +6,7 @@ use super::measure::read_program;
 use super::workload::{self, Question, Work};
 use super::{markdown, plain};
 use crate::flags::EnginesFlags;
+use crate::guard::Bounds;
 use crate::outcome::Outcome;
 use crate::terminal::Terminal;
 use crate::watch::{Stopwatch, interrupted};
@@ -132,7 +133,7 @@ fn times(program: &Program, work: &Work, memory: MemoryModel, all: bool, flags: 
 fn time(program: &Program, label: &str, options: &Options, flags: &EnginesFlags) -> Time {
     let (mut fastest, mut sum) = (f64::INFINITY, 0.0);
     for n_runs in 1.. {
-        let stopwatch = Stopwatch::start(label.to_string(), None, None);
+        let stopwatch = Stopwatch::start(label.to_string(), Bounds::default(), None);
         let watch = Limited {
             stopwatch: &stopwatch,
             begun: Instant::now(),
@@ -172,6 +173,10 @@ impl Watch for Limited<'_> {
         // A single thread uses no more of a processor than time has passed, and that is quicker to find out.
         let is_over = || self.begun.elapsed() >= self.limit && self.started.elapsed() >= self.limit;
         self.stopwatch.look(progress).or_else(|| is_over().then_some(StopReason::TimeLimit))
+    }
+
+    fn stop(&self) -> Option<StopReason> {
+        self.stopwatch.stop()
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::{markdown, plain, programs};
 use crate::flags::PapersFlags;
+use crate::guard::Bounds;
 use crate::outcome::Outcome;
 use crate::terminal::Terminal;
 use crate::watch::{Stopwatch, interrupted};
@@ -52,7 +53,8 @@ pub(crate) fn curves(flags: &PapersFlags, terminal: &Terminal) -> anyhow::Result
     for curve in CURVES {
         let mut rows = vec![["N", "published", "ours", "states", "seconds"].map(str::to_string).to_vec()];
         for &size in curve.sizes {
-            let stopwatch = Stopwatch::start(format!("{} N={size}", curve.program), Some(flags.max_time), None);
+            let stopwatch =
+                Stopwatch::start(format!("{} N={size}", curve.program), Bounds::of_time(flags.max_time), None);
             let report = measure(&folder, curve.program, size, &stopwatch)?;
             let seconds = stopwatch.stop();
             let published = curve.published.iter().find(|published| published.0 == size).map_or("–", |p| p.1);

@@ -1,5 +1,6 @@
 //! Runs a program of the corpus, counts, and takes the time.
 
+use crate::guard::Bounds;
 use crate::watch::Stopwatch;
 use anyhow::{Context, anyhow};
 use std::collections::BTreeMap;
@@ -65,7 +66,7 @@ impl Meter {
         let program = read_program(&self.folder, name, defines)?;
         let mut options = Options { engine: Engine::Mcr, all_violations: !first_error, ..Options::new(memory) };
         options.rules.max_buffer = MAX_BUFFER;
-        let stopwatch = Stopwatch::start(format!("{name}: {memory}"), Some(self.max_time), None);
+        let stopwatch = Stopwatch::start(format!("{name}: {memory}"), Bounds::of_time(self.max_time), None);
         let report = explore::check(&program, &options, &stopwatch);
         let solving = stopwatch.effort(&report.statistics).map_or(0.0, |effort| effort.solve_seconds);
         let seconds = stopwatch.stop();
@@ -78,7 +79,7 @@ impl Meter {
     /// Checks a program once, and says how many seconds it took.
     pub(super) fn run(&self, name: &str, defines: &[(&str, i64)], options: &Options) -> anyhow::Result<(Report, f64)> {
         let program = read_program(&self.folder, name, defines)?;
-        let stopwatch = Stopwatch::start(name.to_string(), Some(self.max_time), None);
+        let stopwatch = Stopwatch::start(name.to_string(), Bounds::of_time(self.max_time), None);
         let report = explore::check(&program, options, &stopwatch);
         Ok((report, stopwatch.stop()))
     }

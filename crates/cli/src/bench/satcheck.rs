@@ -2,6 +2,7 @@
 
 use super::measure::read_program;
 use crate::flags::SatcheckFlags;
+use crate::guard::Bounds;
 use crate::watch::{Stopwatch, interrupted};
 use anyhow::bail;
 use std::path::Path;
@@ -102,7 +103,7 @@ fn largest(benchmark: &Benchmark, folder: &Path, memory: MemoryModel, flags: &Sa
         let program = read_program(folder, benchmark.program, &defines)?;
         let options = Options { engine: flags.engine, ..Options::new(memory) };
         let label = format!("{} {size}: {memory}", benchmark.name);
-        let stopwatch = Stopwatch::start(label.clone(), Some(flags.max_time), None);
+        let stopwatch = Stopwatch::start(label.clone(), Bounds::of_time(flags.max_time), None);
         let report = explore::check(&program, &options, &stopwatch);
         let seconds = stopwatch.stop();
         match (report.verdict(), &report.stop) {

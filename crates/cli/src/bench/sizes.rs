@@ -2,6 +2,7 @@
 
 use super::plain;
 use crate::flags::SizesFlags;
+use crate::guard::Bounds;
 use crate::input;
 use crate::outcome::Outcome;
 use crate::terminal::Terminal;
@@ -43,7 +44,7 @@ pub(crate) fn sizes(flags: &SizesFlags, terminal: &Terminal) -> anyhow::Result<O
 
 fn measure(program: &Program, engine: Engine, flags: &SizesFlags) -> (Report, f64) {
     let options = Options { engine, all_violations: true, ..Options::new(flags.memory) };
-    let stopwatch = Stopwatch::start(format!("{}: {engine}", flags.file), Some(flags.max_time), None);
+    let stopwatch = Stopwatch::start(format!("{}: {engine}", flags.file), Bounds::of_time(flags.max_time), None);
     let report = explore::check(program, &options, &stopwatch);
     (report, stopwatch.stop())
 }

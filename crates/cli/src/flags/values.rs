@@ -69,7 +69,33 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         _ => return Err(format!("`{unit}` is not a unit of time; there are ms, s, m and h")),
     };
     let seconds: f64 = number.parse().map_err(|_| "expected a time such as 30, 30s or 2m".to_string())?;
-    Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
+    let time = Some(seconds * factor).filter(|&seconds| seconds <= LONGEST).map(Duration::from_secs_f64);
+    time.ok_or_else(|| "that is more than a hundred years; leave it out for no limit".to_string())
+}
+
+/// A hundred years: clocks can add that to the present.
+const LONGEST: f64 = 100.0 * 365.25 * 24.0 * 3600.0;
+
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let mistake = || "expected a number of bytes such as 500M, 2G or 1.5G".to_string();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.to_ascii_uppercase().trim_end_matches('B').trim_end_matches('I') {
+        "" => 1_u64,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        "T" => 1 << 40,
+        _ => return Err(format!("`{unit}` is not a unit of memory; there are K, M, G and T")),
+    };
+    let number: f64 = number.parse().map_err(|_| mistake())?;
+    let bytes = number * factor as f64;
+    // More than any machine has, and still far from what numbers cannot hold.
+    if bytes <= (1_u64 << 60) as f64 {
+        Ok(bytes as u64)
+    } else {
+        Err("that is more than there can be; leave it out for the default".to_string())
+    }
 }
 
 #[cfg(test)]
@@ -84,5 +110,18 @@ mod tests {
         assert_eq!(read("1.5s"), Ok(1_500));
         assert_eq!(read("250ms"), Ok(250));
         assert!(read("soon").is_err() && read("3 weeks").is_err() && read("").is_err());
+        assert!(read(&"9".repeat(400)).unwrap_err().contains("more than a hundred years"));
+        assert_eq!(read("50000h"), Ok(180_000_000_000));
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes("4096"), Ok(4096));
+        assert_eq!(bytes("500M"), Ok(500 << 20));
+        assert_eq!(bytes("1.5GiB"), Ok(3 << 29));
+        assert_eq!(bytes("2gb"), Ok(2 << 30));
+        for mistake in ["", "much", "3 cows", "1.2.3", "M", "99999999T"] {
+            assert!(bytes(mistake).is_err(), "{mistake}");
+        }
     }
 }

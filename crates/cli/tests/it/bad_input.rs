@@ -28,7 +28,7 @@ fn a_file_of_another_kind_is_refused() {
         &["check", "Cargo.toml"],
         expect![[r#"
             exit code 2
-            stderr: error: Cargo.toml: neither a program (.ut), nor a litmus test (.litmus), nor automata (.trencher)
+            stderr: error: Cargo.toml: neither a program (.ut), nor a litmus test (.litmus), nor automata (.trencher, .txt)
         "#]],
     );
 }
@@ -186,4 +186,66 @@ fn a_schedule_that_does_not_fit_names_the_step_and_the_possible_ones() {
 #[test]
 fn a_buffer_without_room_is_refused() {
     assert_eq!(unthread(&["check", "-", "--max-buffer", "0"]).code, 2);
+}
+
+#[test]
+fn flags_that_say_nothing_to_the_engine_are_refused() {
+    let program = "shared x; thread t { x = 1; }";
+    let cases: [(&[&str], &str); 7] = [
+        (&["--preemptions", "2"], "`--preemptions` says nothing to engine `auto`: it needs `--engine icb`"),
+        (&["--engine", "dpor", "--traces"], "`--traces` says nothing to engine `dpor`: it needs `--engine icb`"),
+        (&["--seed", "1"], "`--seed` says nothing to engine `auto`: it needs `--engine random` or `--engine pct`"),
+        (&["--engine", "random", "--depth", "3"], "`--depth` says nothing to engine `random`: it needs `--engine pct`"),
+        (&["--engine", "icb", "--jobs", "2"], "`--jobs` says nothing to engine `icb`"),
+        (&["--predict", "--preemptions", "2"], "`--preemptions` says nothing to `--predict`"),
+        (&["--monitor", "store-buffers", "--seed", "2"], "`--seed` says nothing to engine `dpor`"),
+    ];
+    for (flags, complaint) in cases {
+        let run = unthread_stdin(program, &[&["check", "-"], flags].concat());
+        assert!(run.code == 2 && run.err.contains(complaint), "{flags:?}: {}: {}", run.code, run.err);
+    }
+    for flags in [&["--engine", "icb", "--preemptions", "2", "--traces"][..], &["--engine", "mcr", "--jobs", "2"]] {
+        assert_eq!(unthread_stdin(program, &[&["check", "-"], flags].concat()).code, 0, "{flags:?}");
+    }
+}
+
+#[test]
+fn limits_that_are_none_are_refused() {
+    for (flags, complaint) in [
+        (["--max-time", "99999999999999999999h"], "that is more than a hundred years; leave it out for no limit"),
+        (["--max-time", "soon"], "`soon` is not a unit of time"),
+        (["--max-memory", "much"], "is not a unit of memory; there are K, M, G and T"),
+        (["--max-memory", "9999999T"], "that is more than there can be"),
+    ] {
+        let run = unthread(&[&["check", "-"], &flags[..]].concat());
+        assert!(run.code == 2 && run.err.contains(complaint), "{flags:?}: {}: {}", run.code, run.err);
+    }
+}
+
+#[test]
+fn an_empty_schedule_is_refused_unless_it_shows_something() {
+    let run = unthread_stdin("shared x; thread t { x = 1; }", &["replay", "", "-"]);
+    assert!(run.code == 2 && run.err.contains("the schedule is empty"), "{}: {}", run.code, run.err);
+    let racy = "plain x; thread a { x = 1; } thread b { x = 2; }";
+    assert_eq!(unthread_stdin(racy, &["replay", "", "-"]).code, 1);
+}
+
+#[test]
+fn a_mistake_in_an_automaton_has_its_place() {
+    let folder = folder("automata");
+    let automaton = "memory_size 4\nthread t\ninitial a\ntransition a b write 1 0\nend\n";
+    for name in ["right.txt", "right.trencher"] {
+        std::fs::write(folder.join(name), automaton).expect("writable");
+        assert_eq!(run(&["check", name], "", &folder).code, 0, "{name}");
+    }
+    // Whichever word is missing or twice: where that is a mistake, it has a line.
+    let words: Vec<&str> = automaton.split_inclusive([' ', '\n']).collect();
+    for at in 0..words.len() {
+        for variant in [[&words[..at], &words[at + 1..]].concat(), [&words[..=at], &words[at..]].concat()] {
+            std::fs::write(folder.join("wrong.txt"), variant.concat()).expect("writable");
+            let run = run(&["check", "wrong.txt"], "", &folder);
+            let has_place = run.err.contains(" --> wrong.txt:");
+            assert!(run.code == 0 || (run.code == 2 && has_place), "{}: {}", variant.concat(), run.err);
+        }
+    }
 }

@@ -240,10 +240,10 @@ fn a_limit_makes_it_inconclusive_and_says_what_to_do() {
         STORE_BUFFERING,
         &["--memory", "sc", "--max-time", "0"],
         expect![[r#"
-        exit code 3
-        <stdin>: sc: inconclusive: the time was up (1 execution, 1 history, 1 final memory)
-        help: raise `--max-time`, or make the program smaller
-    "#]],
+            exit code 3
+            <stdin>: sc: inconclusive: the time was up (0 executions, 0 histories, 0 final memories)
+            help: raise `--max-time`, or make the program smaller
+        "#]],
     );
 }
 
@@ -355,4 +355,19 @@ fn shells_can_complete_the_flags() {
         assert_eq!(completions.code, 0);
         assert!(completions.out.contains("max-buffer") && completions.out.contains("exhaustive"), "{shell}");
     }
+}
+
+#[test]
+fn a_reader_that_has_gone_does_not_change_the_exit_code() {
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unthread"));
+    // Verified under sc, a violation under tso and pso.
+    command.args(["check", "-", "--memory", "all"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it runs");
+    drop(child.stdout.take());
+    child.stdin.take().expect("it is piped").write_all(STORE_BUFFERING.as_bytes()).expect("it reads");
+    let mut error = String::new();
+    child.stderr.take().expect("it is piped").read_to_string(&mut error).expect("it is text");
+    assert_eq!((child.wait().expect("it ends").code(), error.as_str()), (Some(1), ""));
 }

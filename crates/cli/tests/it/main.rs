@@ -8,6 +8,7 @@ mod cargo;
 mod check;
 mod documents;
 mod json;
+mod limits;
 mod litmus;
 mod monitor;
 mod outcomes;

@@ -38,10 +38,14 @@ impl Watch for Clock {
             let name = std::thread::current().name().unwrap_or("check").to_string();
             let _ = write!(stderr(), "\r{name}: {} executions, {rate:.0}/s ", progress.executions);
         }
-        if self.most.is_some_and(|most| elapsed >= most) {
-            return Some(StopReason::TimeLimit);
+        if let Some(stop) = self.stop() {
+            return Some(stop);
         }
         let too_long = |counting: &Arc<Counting>| counting.many.load(Relaxed);
         self.gives_up.as_ref().is_some_and(too_long).then_some(StopReason::EventLimit)
+    }
+
+    fn stop(&self) -> Option<StopReason> {
+        self.most.is_some_and(|most| self.started.elapsed() >= most).then_some(StopReason::TimeLimit)
     }
 }

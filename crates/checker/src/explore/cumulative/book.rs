@@ -18,6 +18,7 @@ use super::ways::Earlier;
 use crate::execution::{MemoryModel, Operation, ThreadKey};
 use crate::program::{Instr, Loc, Program};
 use batsat::{Lit, Var};
+use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
@@ -46,6 +47,8 @@ pub(super) struct Book<'a> {
     /// How many of them run from the start.
     pub(super) n_initial: usize,
     pub(super) edges: Vec<Edge>,
+    /// Edges by their nodes and keys.
+    pub(super) edge_numbers: HashTable<EdgeId>,
     pub(super) writes: Vec<Write>,
     pub(super) accesses: Vec<Access>,
     pub(super) cells: Vec<CellInfo>,
@@ -160,7 +163,7 @@ pub(super) struct Edge {
 }
 
 /// What tells the edges of a node apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct EdgeKey {
     /// Nothing after an end or a failure.
     pub(super) target: Option<NodeId>,
@@ -262,6 +265,7 @@ impl<'a> Book<'a> {
             threads: vec![],
             n_initial: initial.len(),
             edges: vec![],
+            edge_numbers: HashTable::new(),
             writes: vec![],
             accesses: vec![],
             cells: vec![],

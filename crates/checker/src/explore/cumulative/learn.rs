@@ -4,14 +4,16 @@ use super::book::{Access, AccessId, Book, Edge, EdgeId, EdgeKey, Entry, Meaning,
 use super::effect::{self, Cell, Outcome, RUNNING, Test};
 use super::local::At;
 use crate::execution::{Operation, ThreadKey};
+use crate::explore::Watch;
 use crate::program::Loc;
 use crate::trace::{FAILED, Run};
 use batsat::Lit;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
 
 impl Book<'_> {
-    /// Enters everything that happened in a run. Says whether anything was new.
-    pub(super) fn learn<T>(&mut self, run: &Run<T>) -> bool {
+    /// Enters everything that happened in a run, unless the watch says to stop. Says whether anything was new.
+    pub(super) fn learn<T>(&mut self, run: &Run<T>, watch: &dyn Watch) -> bool {
         let n_unknown = (self.unknown.len(), self.edges.len());
         let values = effect::values_before(run);
         let mut roots: FxHashMap<ThreadKey, NodeId> = FxHashMap::default();
@@ -27,6 +29,9 @@ impl Book<'_> {
         for (thread, values) in run.threads.iter().zip(values) {
             let mut node = roots[&thread.key];
             for (event, value) in thread.events.iter().zip(values) {
+                if watch.stop().is_some() {
+                    return true;
+                }
                 self.locals.note(node, At::of(event));
                 self.enter(node);
                 let place = &mut self.nodes[node as usize];
@@ -47,7 +52,7 @@ impl Book<'_> {
             self.enter(node);
         }
         self.references.end();
-        self.settle();
+        self.settle(watch);
         n_unknown != (self.unknown.len(), self.edges.len())
     }
 
@@ -263,11 +268,16 @@ impl Book<'_> {
         };
         let Outcome { result, writes, wakes, fails, .. } = outcome;
         let key = EdgeKey { target, child, result, writes, wakes, fails, unchanged };
-        let known = self.entry(node).edges.iter().find(|&&edge| self.edges[edge as usize].key == key);
-        if let Some(&edge) = known {
+        let hash = |node: NodeId, key: &EdgeKey| FxBuildHasher.hash_one((node, key));
+        let is_it = |&edge: &EdgeId| self.edges[edge as usize].node == node && self.edges[edge as usize].key == key;
+        let this = hash(node, &key);
+        if let Some(&edge) = self.edge_numbers.find(this, is_it) {
             return edge;
         }
-        self.new_edge(node, key)
+        let edge = self.new_edge(node, key);
+        let edges = &self.edges;
+        self.edge_numbers.insert_unique(this, edge, |&edge| hash(edges[edge as usize].node, &edges[edge as usize].key));
+        edge
     }
 
     fn new_edge(&mut self, node: NodeId, key: EdgeKey) -> EdgeId {
@@ -309,9 +319,9 @@ impl Book<'_> {
         edge
     }
 
-    /// Sees which edges have become known, and what follows from that.
-    pub(super) fn settle(&mut self) {
-        while let Some(edge) = self.unsettled.pop() {
+    /// Sees which edges have become known, and what follows from that, unless the watch says to stop.
+    fn settle(&mut self, watch: &dyn Watch) {
+        while let Some(edge) = self.unsettled.pop().filter(|_| watch.stop().is_none()) {
             if !self.edges[edge as usize].known && self.leads_to_what_is_known(edge) {
                 self.make_known(edge);
             }

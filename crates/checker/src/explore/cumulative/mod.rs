@@ -197,7 +197,7 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
 
     /// An execution that has not begun.
     fn runner(&mut self) -> Runner<'a, '_, S> {
-        let runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+        let runner = Runner::new(self.subject, &self.machine, &mut self.judge, self.watch);
         match self.book.locals.histories() {
             Some(histories) => runner.with_versions(histories),
             None => runner,
@@ -253,7 +253,7 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
         };
         let mut runner = self.runner();
         runner.follow(prediction).map_err(StopReason::Failed)?;
-        let end = runner.finish_in_turns(turn, most).ok_or(StopReason::EventLimit)?;
+        let end = runner.finish_in_turns(turn, most)?;
         runner.judge_end(&end);
         let final_state = (end == Stuck::Finished).then(|| runner.final_state());
         let unfit = runner.unfit.map(str::to_string);
@@ -267,8 +267,12 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
         self.statistics.executions += 1;
         self.statistics.steps += run.steps.len() as u64;
         let learning = During::new(self.watch, Stage::Learn);
-        let is_new = self.book.learn(&run);
+        let is_new = self.book.learn(&run, self.watch);
         drop(learning);
+        // What has been learnt is not whole then.
+        if let Some(stop) = self.watch.stop() {
+            return Err(stop);
+        }
         self.one_violation_is_enough()?;
         if self.statistics.executions >= self.options.limits.executions {
             return Err(StopReason::ExecutionLimit);

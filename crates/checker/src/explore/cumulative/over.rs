@@ -213,8 +213,12 @@ impl<S: Describe> Search<'_, '_, S> {
         let mut runner = self.runner();
         runner.follow(&prediction).map_err(StopReason::Failed)?;
         let n_steps = runner.steps.len();
-        let end = runner.finish(n_steps as u64 + 1).filter(|_| runner.steps.len() == n_steps);
-        let end = end.ok_or_else(|| StopReason::Failed("an execution goes on after its end".to_string()))?;
+        let goes_on = || StopReason::Failed("an execution goes on after its end".to_string());
+        let end = match runner.finish(n_steps as u64 + 1) {
+            Ok(end) if runner.steps.len() == n_steps => end,
+            Ok(_) | Err(StopReason::EventLimit) => return Err(goes_on()),
+            Err(stop) => return Err(stop),
+        };
         runner.judge_end(&end);
         Ok((end == Stuck::Finished).then(|| runner.final_state()))
     }

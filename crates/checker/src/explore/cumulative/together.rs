@@ -3,8 +3,8 @@
 //! They go in rounds. What one has found in a round, all of them run and enter, in the order of the workers. So their books stay the same, and so does everything
 //! that is found, however fast anybody is.
 
-use super::Search;
 use super::book::EdgeId;
+use super::{Search, Verdict};
 use crate::causality::Prediction;
 use crate::execution::{Describe, Interpreter};
 use crate::explore::{Options, Watch};
@@ -65,33 +65,33 @@ pub(super) fn explore<'a>(
             scope.spawn(move || {
                 let mut search = Search::new(subject, options, watch);
                 let begun = search.execute(&Prediction(vec![])).map(drop);
-                // Whatever ends the first worker's search here ends this one's.
-                if begun.is_ok() {
-                    let _ = search.explore_share(Share { worker, n_workers }, exchange);
-                }
+                // The first worker tells why it ended.
+                let _ = search.explore_share(begun, Share { worker, n_workers }, exchange);
             });
         }
-        search.explore_share(Share { worker: 0, n_workers }, &exchange)
+        search.explore_share(Ok(()), Share { worker: 0, n_workers }, &exchange)
     })
 }
 
 impl<S: Describe> Search<'_, '_, S> {
     /// Runs until everything is known, alone.
     pub(super) fn explore_alone(&mut self) -> Result<(), StopReason> {
-        self.explore_share(Share { worker: 0, n_workers: 1 }, &Exchange::new(1))
+        self.explore_share(Ok(()), Share { worker: 0, n_workers: 1 }, &Exchange::new(1))
     }
 
-    fn explore_share(&mut self, share: Share, exchange: &Exchange) -> Result<(), StopReason> {
+    /// Runs until everything is known, unless what was done so far has given a reason to stop. An alarm may ring for one worker before the others hear it, so whoever has a reason tells it: nobody waits for somebody who has gone.
+    fn explore_share(&mut self, mut so_far: Verdict, share: Share, exchange: &Exchange) -> Verdict {
         loop {
-            let finding = self.find(share);
+            let finding = match so_far {
+                Ok(()) => self.find(share),
+                Err(stop) => Err(stop),
+            };
             let round = exchange.swap(share.worker, finding);
             let round = round.into_iter().collect::<Result<Vec<_>, _>>()?;
             if round.iter().all(Option::is_none) {
                 return Ok(());
             }
-            for found in round.into_iter().flatten() {
-                self.follow_up(&found)?;
-            }
+            so_far = round.iter().flatten().try_for_each(|found| self.follow_up(found));
         }
     }
 

@@ -19,7 +19,7 @@ impl<S: Describe> Worker<'_, '_, S> {
     pub(super) fn predict(&mut self) -> Result<StopReason, StopReason> {
         self.execute(&Prediction(Vec::new()))?;
         let Some((run, _busy)) = self.pool.next() else { return Ok(StopReason::Exhausted) };
-        let causality = self.causality(&run, &|_, _| true);
+        let causality = self.causality(&run, &|_, _| true)?;
         let mut solver = self.solver(&causality);
         let outcome = self.predict_from(&causality, &mut solver);
         self.note_effort(&solver);

@@ -52,7 +52,7 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
 
     /// An execution that has not begun.
     pub(super) fn runner(&mut self) -> Runner<'a, '_, S> {
-        let runner = Runner::new(self.subject, &self.machine, &mut self.judge);
+        let runner = Runner::new(self.subject, &self.machine, &mut self.judge, self.watch);
         match self.subject.has_opaque() {
             true => runner.with_versions(&mut self.histories),
             false => runner,
@@ -65,7 +65,7 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
         let most = self.options.limits.events_or(MOST_EVENTS);
         let mut runner = self.runner();
         runner.follow(prediction).map_err(StopReason::Failed)?;
-        let end = runner.finish(most).ok_or(StopReason::EventLimit)?;
+        let end = runner.finish(most)?;
         runner.judge_end(&end);
         let final_state = (end == Stuck::Finished).then(|| runner.final_state());
         let unfit = runner.unfit.map(str::to_string);
@@ -75,7 +75,7 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
             self.one_violation_is_enough()?;
             return Err(StopReason::Unsupported(why));
         }
-        let failing = (!self.options.all_violations).then(|| self.failing(&run));
+        let failing = if self.options.all_violations { None } else { self.failing(&run)? };
         let is_new = self.pool.add(run);
         if !is_new && self.options.jobs <= 1 {
             return Err(StopReason::Failed("an execution was repeated".to_string()));
@@ -87,12 +87,12 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
         }
         drop(state);
         self.one_violation_is_enough()?;
-        failing.flatten().map_or(Ok(()), |(causality, deviations)| self.fail(&causality, deviations))
+        failing.map_or(Ok(()), |(causality, deviations)| self.fail(&causality, deviations))
     }
 
     /// The deviations from a run after which a thread fails at once. Where one violation is enough they are looked at before
     /// all others: an assertion that depends on one value is found as soon as a run shows that the value is possible.
-    fn failing(&self, run: &Run<S::Thread>) -> Option<(Causality, Vec<Lit>)> {
+    fn failing(&self, run: &Run<S::Thread>) -> Result<Option<(Causality, Vec<Lit>)>, StopReason> {
         let events: Vec<_> =
             run.threads.iter().flat_map(|thread| thread.events.iter().chain(&thread.pending)).collect();
         let may_fail = |event: &RunEvent<S::Thread>| {
@@ -103,7 +103,7 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
             returns && event.before.as_ref().is_some_and(|thread| self.subject.may_fail_after(thread))
         };
         if !events.iter().any(|event| may_fail(event)) {
-            return None;
+            return Ok(None);
         }
         let fails = |at: usize, result: i64| {
             let event: &RunEvent<S::Thread> = events[at];
@@ -113,10 +113,10 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
                 matches!(self.subject.operation(&thread), Operation::Fail(_))
             })
         };
-        let causality = self.causality(run, &fails);
+        let causality = self.causality(run, &fails)?;
         let failing = causality.other_results().filter(|&(at, result, _)| fails(at, result));
         let failing: Vec<Lit> = failing.map(|deviation| deviation.2).collect();
-        (!failing.is_empty()).then_some((causality, failing))
+        Ok((!failing.is_empty()).then_some((causality, failing)))
     }
 
     fn fail(&mut self, causality: &Causality, deviations: Vec<Lit>) -> Result<(), StopReason> {
@@ -137,7 +137,7 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
 
     /// Runs everything that one run shows to be possible and that has not been seen.
     fn learn(&mut self, run: &Run<S::Thread>) -> Result<(), StopReason> {
-        let causality = self.causality(run, &|_, _| false);
+        let causality = self.causality(run, &|_, _| false)?;
         let mut solver = self.solver(&causality);
         let outcome = self.ask_everything(&causality, &mut solver);
         self.note_effort(&solver);
@@ -159,17 +159,27 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
     }
 
     /// The causality of a run, in which these reads and other values have literals of their own.
-    pub(super) fn causality(&self, run: &Run<S::Thread>, named: &dyn Fn(usize, i64) -> bool) -> Causality {
+    pub(super) fn causality(
+        &self,
+        run: &Run<S::Thread>,
+        named: &dyn Fn(usize, i64) -> bool,
+    ) -> Result<Causality, StopReason> {
         let _learning = During::new(self.watch, Stage::Learn);
         let created: FxHashMap<Loc, i64> = run.created.iter().copied().collect();
         let initial = move |loc: Loc| created.get(&loc).copied().unwrap_or(0);
         let Options { memory, first_sources: few, .. } = *self.options;
-        Causality::of(run, &Given { memory, initial: &initial, named, few })
+        let is_over = || self.watch.stop().is_some();
+        let causality = Causality::of(run, &Given { memory, initial: &initial, named, few, is_over: &is_over });
+        self.watch.stop().map_or(Ok(causality), Err)
     }
 
-    pub(super) fn solver<'c>(&self, causality: &'c Causality) -> Solver<'c> {
+    pub(super) fn solver<'c>(&self, causality: &'c Causality) -> Solver<'c>
+    where
+        'p: 'c,
+    {
         let _learning = During::new(self.watch, Stage::Learn);
-        Solver::new(&causality.problem, self.options.first_sources)
+        let watch = self.watch;
+        Solver::until(&causality.problem, self.options.first_sources, move || watch.stop().is_some())
     }
 
     pub(super) fn note_effort(&self, solver: &Solver<'_>) {

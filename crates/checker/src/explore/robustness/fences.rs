@@ -57,7 +57,17 @@ pub fn fences(program: &Program, options: &FenceOptions, watch: &dyn Watch) -> F
     let mut found = Fences { sets: Vec::new(), verified: true, stop: None, checks: 0 };
     // For each execution that was wrong, the fences that it would not have survived.
     let mut broken: Vec<Vec<Fence>> = Vec::new();
-    while let Some(set) = smallest(&broken, &found.sets) {
+    let mut last = Vec::new();
+    loop {
+        let set = smallest(&broken, &found.sets, watch);
+        if let Some(stop) = watch.stop() {
+            // Fewer than the last ones do not do.
+            found.sets.push(last);
+            (found.verified, found.stop) = (false, Some(stop));
+            break;
+        }
+        let Some(set) = set else { break };
+        last.clone_from(&set);
         found.checks += 1;
         match examine(&with_fences(program, &set), options, watch) {
             Examined::Fine => {
@@ -153,12 +163,12 @@ fn along(program: &Program, options: &FenceOptions, schedule: &Schedule) -> Vec<
     fences.into_iter().collect()
 }
 
-/// A cheapest set that contains a fence of each list and does not contain all of any set.
-fn smallest(lists: &[Vec<Fence>], without: &[Vec<Fence>]) -> Option<Vec<Fence>> {
+/// A cheapest set that contains a fence of each list and does not contain all of any set. If the watch says to stop, it may be missed.
+fn smallest(lists: &[Vec<Fence>], without: &[Vec<Fence>], watch: &dyn Watch) -> Option<Vec<Fence>> {
     let most = lists.iter().filter_map(|list| list.iter().map(|fence| fence.side.cost()).max()).sum();
     (0..=most).find_map(|budget| {
         let mut set = Vec::new();
-        complete(lists, without, budget, &mut set).then(|| {
+        complete(lists, without, budget, &mut set, watch).then(|| {
             set.sort_unstable();
             set
         })
@@ -166,14 +176,20 @@ fn smallest(lists: &[Vec<Fence>], without: &[Vec<Fence>]) -> Option<Vec<Fence>> 
 }
 
 /// Adds fences for at most so much to a set that then contains one of each list.
-fn complete(lists: &[Vec<Fence>], without: &[Vec<Fence>], budget: usize, set: &mut Vec<Fence>) -> bool {
-    if without.iter().any(|other| other.iter().all(|fence| set.contains(fence))) {
+fn complete(
+    lists: &[Vec<Fence>],
+    without: &[Vec<Fence>],
+    budget: usize,
+    set: &mut Vec<Fence>,
+    watch: &dyn Watch,
+) -> bool {
+    if watch.stop().is_some() || without.iter().any(|other| other.iter().all(|fence| set.contains(fence))) {
         return false;
     }
     let Some(list) = lists.iter().find(|list| !list.iter().any(|fence| set.contains(fence))) else { return true };
     list.iter().filter(|fence| fence.side.cost() <= budget).any(|&fence| {
         set.push(fence);
-        complete(lists, without, budget - fence.side.cost(), set) || {
+        complete(lists, without, budget - fence.side.cost(), set, watch) || {
             set.pop();
             false
         }

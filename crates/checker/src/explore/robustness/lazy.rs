@@ -151,6 +151,10 @@ impl Watch for Cancel<'_> {
     fn look(&self, progress: &Progress) -> Option<StopReason> {
         if self.is_over.load(Relaxed) { Some(StopReason::Interrupted) } else { self.watch.look(progress) }
     }
+
+    fn stop(&self) -> Option<StopReason> {
+        if self.is_over.load(Relaxed) { Some(StopReason::Interrupted) } else { self.watch.stop() }
+    }
 }
 
 /// The delays that an attack used. If no load went ahead, it is enough that the stores wait, until their blocks are freed.

@@ -121,7 +121,7 @@ fn stop(search: &Search<'_>, looked_at: u64, limits: &Limits, watch: &dyn Watch)
         return Some(StopReason::StateLimit);
     }
     let progress = || Progress { states, waiting: search.space.n_waiting(), executions: 0 };
-    if looked_at.is_multiple_of(LOOK_EVERY) { watch.look(&progress()) } else { None }
+    if looked_at.is_multiple_of(LOOK_EVERY) { watch.look(&progress()) } else { watch.stop() }
 }
 
 /// Replays what was found and looks for the cycle.

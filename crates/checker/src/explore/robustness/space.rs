@@ -5,10 +5,10 @@
 
 use super::delays::Site;
 use crate::execution::{Buffer, IrThread, Shared, ThreadState};
+use crate::explore::paged::{Numbers, Paged, Rows};
 use crate::explore::visited::Interner;
 use crate::program::{Access, Loc};
 use crate::schedule::Action;
-use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -84,11 +84,10 @@ pub(super) struct Space {
     pub(super) shared: Interner<Shared>,
     pub(super) threads: Interner<ThreadState<IrThread>>,
     pub(super) lists: Lists,
-    rows: Vec<u32>,
-    ends: Vec<u32>,
-    origins: Vec<Origin>,
-    costs: Vec<u64>,
-    table: HashTable<u32>,
+    rows: Rows,
+    origins: Paged<Origin>,
+    costs: Paged<u64>,
+    table: Numbers,
     waiting: BTreeMap<u64, Vec<u32>>,
     n_waiting: u64,
 }
@@ -99,11 +98,10 @@ impl Space {
             shared: Interner::new(),
             threads: Interner::new(),
             lists: Lists::new(),
-            rows: Vec::new(),
-            ends: Vec::new(),
-            origins: Vec::new(),
-            costs: Vec::new(),
-            table: HashTable::new(),
+            rows: Rows::new(),
+            origins: Paged::new(),
+            costs: Paged::new(),
+            table: Numbers::new(),
             waiting: BTreeMap::new(),
             n_waiting: 0,
         }
@@ -111,7 +109,7 @@ impl Space {
 
     /// How many states there are.
     pub(super) fn len(&self) -> usize {
-        self.ends.len()
+        self.rows.len()
     }
 
     /// How many of them have not been looked at.
@@ -121,11 +119,11 @@ impl Space {
 
     /// Whether there is no room for more.
     pub(super) fn is_full(&self) -> bool {
-        self.rows.len() > (u32::MAX - 100_000) as usize
+        self.rows.is_full()
     }
 
     pub(super) fn row(&self, at: u32) -> &[u32] {
-        row_at(&self.rows, &self.ends, at)
+        self.rows.get(at)
     }
 
     pub(super) fn origin(&self, at: u32) -> Origin {
@@ -135,19 +133,17 @@ impl Space {
     /// Adds a state unless it is there. Gives its number.
     pub(super) fn insert(&mut self, row: &[u32], origin: Origin, price: u64) -> u32 {
         let hash = FxBuildHasher.hash_one(row);
-        if let Some(&at) = self.table.find(hash, |&at| row_at(&self.rows, &self.ends, at) == row) {
+        if let Some(at) = self.table.find(hash, |&at| self.rows.get(at) == row) {
             return at;
         }
-        let at = self.ends.len() as u32;
-        let cost = self.costs.get(origin.from as usize).map_or(0, |cost| cost + price);
-        self.rows.extend_from_slice(row);
-        self.ends.push(self.rows.len() as u32);
+        let at = self.rows.len() as u32;
+        let cost = if at == 0 { 0 } else { self.costs[origin.from as usize] + price };
+        self.rows.push(row);
         self.origins.push(origin);
         self.costs.push(cost);
         self.waiting.entry(cost).or_default().push(at);
         self.n_waiting += 1;
-        let (rows, ends) = (&self.rows, &self.ends);
-        self.table.insert_unique(hash, at, |&at| FxBuildHasher.hash_one(row_at(rows, ends, at)));
+        self.table.insert(hash, at, |&at| FxBuildHasher.hash_one(self.rows.get(at)));
         at
     }
 
@@ -175,9 +171,4 @@ impl Space {
         path.reverse();
         path
     }
-}
-
-fn row_at<'a>(rows: &'a [u32], ends: &[u32], at: u32) -> &'a [u32] {
-    let start = if at == 0 { 0 } else { ends[at as usize - 1] as usize };
-    &rows[start..ends[at as usize] as usize]
 }

@@ -4,6 +4,7 @@
 use super::price::follow;
 use super::same;
 use crate::execution::{Interpreter, Machine, Rules};
+use crate::explore::Watch;
 use crate::explore::replay::{endless, judged};
 use crate::report::{Violation, ViolationKind};
 use crate::schedule::{Action, Schedule, Step};
@@ -15,9 +16,17 @@ const MOST_STEPS: usize = 400_000;
 const PATIENCE: usize = 2_000;
 
 /// A cheaper schedule that shows the same violation, if attempts at one succeed.
-pub(super) fn simpler(subject: &Interpreter<'_>, rules: Rules, violation: &Violation) -> Option<Schedule> {
+pub(super) fn simpler(
+    subject: &Interpreter<'_>,
+    rules: Rules,
+    violation: &Violation,
+    watch: &dyn Watch,
+) -> Option<Schedule> {
     let attempts = Attempts { subject, machine: Machine::new(subject, rules.unbounded()), violation };
     let mut budget = MOST_STEPS;
+    if watch.stop().is_some() {
+        return None;
+    }
     let mut best = attempts.try_out(&violation.schedule.0, (u32::MAX, usize::MAX))?;
     let first = best.price;
     let mut n_tried = 0;
@@ -25,7 +34,7 @@ pub(super) fn simpler(subject: &Interpreter<'_>, rules: Rules, violation: &Viola
         // After a success the next candidates are tried, and then all of them once more.
         let mut tried = n_tried;
         let attempts = candidates(&best.steps).skip(n_tried).map_while(|candidate| {
-            budget = budget.checked_sub(candidate.len())?;
+            budget = budget.checked_sub(candidate.len()).filter(|_| watch.stop().is_none())?;
             tried += 1;
             Some(attempts.try_out(&candidate, best.price))
         });

@@ -10,7 +10,7 @@ mod price;
 mod search;
 
 use super::replay::judged;
-use super::{Options, is_shown};
+use super::{Options, Watch, is_shown};
 use crate::execution::{Interpreter, Machine, Rules};
 use crate::program::Program;
 use crate::report::{Report, Violation};
@@ -18,15 +18,16 @@ use crate::schedule::Schedule;
 
 /// Replaces the schedules of a report's violations by simpler ones, where there are. The same every time: the effort is bounded by
 /// numbers of states and steps, not by time.
-pub fn simplify(program: &Program, options: &Options, report: &mut Report) {
+/// But for whoever has a clock: what has not become simpler when the watch says so stays as it is.
+pub fn simplify(program: &Program, options: &Options, report: &mut Report, watch: &dyn Watch) {
     if report.violations.is_empty() {
         return;
     }
     let subject = &Interpreter::new(program);
     let options = &options.engine.adapt(options);
-    let simplest = search::simplest(subject, options.rules, &report.violations);
+    let simplest = search::simplest(subject, options.rules, &report.violations, watch);
     for (violation, simplest) in report.violations.iter_mut().zip(simplest) {
-        let simpler = simplest.or_else(|| local::simpler(subject, options.rules, violation));
+        let simpler = simplest.or_else(|| local::simpler(subject, options.rules, violation, watch));
         let Some(schedule) = simpler else { continue };
         let candidate = Violation { schedule, ..violation.clone() };
         if is_shown(subject, options, &candidate) {

@@ -3,6 +3,7 @@
 use super::price::Context;
 use super::same;
 use crate::execution::{Failure, Interpreter, IrThread, Machine, Rules, State, Stuck};
+use crate::explore::Watch;
 use crate::explore::judge::Judge;
 use crate::explore::visited::{NO_STEP, Visited};
 use crate::report::{FinalState, Violation};
@@ -14,7 +15,12 @@ use std::collections::BinaryHeap;
 const MOST_STATES: usize = 60_000;
 
 /// For each violation the cheapest schedule to it, or nothing if it was not come across.
-pub(super) fn simplest(subject: &Interpreter<'_>, rules: Rules, wanted: &[Violation]) -> Vec<Option<Schedule>> {
+pub(super) fn simplest(
+    subject: &Interpreter<'_>,
+    rules: Rules,
+    wanted: &[Violation],
+    watch: &dyn Watch,
+) -> Vec<Option<Schedule>> {
     let rules = rules.unbounded();
     let mut search = Search {
         machine: Machine::new(subject, rules),
@@ -28,7 +34,7 @@ pub(super) fn simplest(subject: &Interpreter<'_>, rules: Rules, wanted: &[Violat
     let mut found = vec![None; wanted.len()];
     let mut n_looked_at = 0;
     while search.visited.len() < MOST_STATES && found.iter().any(Option::is_none) {
-        let Some(Reverse(next)) = search.waiting.pop() else { break };
+        let Some(Reverse(next)) = search.waiting.pop().filter(|_| watch.stop().is_none()) else { break };
         search.settle(next);
         for shown in search.judge.found().skip(n_looked_at) {
             n_looked_at += 1;
