@@ -62,6 +62,7 @@ fn run<'a, S: Describe>(
         }
         running.undo();
         running.settle(|_, _| {})?;
+        findings.note_difference(running.take_difference());
     }
 }
 

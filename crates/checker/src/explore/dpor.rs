@@ -385,6 +385,7 @@ impl<'a, S: Describe> Search<'a, S> {
             if node.tree != Tree::EMPTY {
                 let order = &mut self.order;
                 self.running.settle(|at, done| order.redo(at, done))?;
+                self.findings.note_difference(self.running.take_difference());
                 return Ok(true);
             }
         }

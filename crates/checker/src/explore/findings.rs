@@ -19,6 +19,8 @@ pub(super) struct Findings<'a, S = Interpreter<'a>> {
     pub(super) coverage: Option<String>,
     /// A bound was met: what was found stands, but not everything was covered.
     pub(super) incomplete: Option<StopReason>,
+    /// What was different when threads were run again.
+    difference: Option<String>,
     /// Watches executions on the side.
     pub(super) watcher: Option<Watcher<'a, S>>,
 }
@@ -33,6 +35,7 @@ impl<'a, S: Describe> Findings<'a, S> {
             statistics: Statistics { borderline: options.monitor.map(|_| 0), ..Statistics::default() },
             coverage: None,
             incomplete: None,
+            difference: None,
             watcher: options.monitor.map(|_| Watcher::new(subject, options.memory)),
         }
     }
@@ -103,6 +106,11 @@ impl<'a, S: Describe> Findings<'a, S> {
         }
     }
 
+    /// Threads did something with other values when they were run again, if this says so: nothing is verified.
+    pub(super) fn note_difference(&mut self, difference: Option<String>) {
+        self.difference = self.difference.take().or(difference);
+    }
+
     /// The reason for the end of a search that has nothing left to do.
     pub(super) fn exhausted(&mut self) -> StopReason {
         match self.incomplete.take() {
@@ -114,6 +122,12 @@ impl<'a, S: Describe> Findings<'a, S> {
 
     /// The report.
     pub(super) fn report(mut self, stop: StopReason) -> Report {
+        let stop = match self.difference {
+            Some(why) if matches!(stop, StopReason::Exhausted | StopReason::PreemptionLimit) => {
+                StopReason::Nondeterminism(why)
+            }
+            _ => stop,
+        };
         let report = self.judge.report(self.options, stop, self.final_states, self.statistics);
         Report { coverage: report.coverage.or(self.coverage), ..report }
     }

@@ -181,6 +181,7 @@ impl<S: Describe> Search<'_, S> {
         let mut again = 0;
         let settled = self.running.settle(|_, _| again += 1);
         self.effort += again;
+        self.findings.note_difference(self.running.take_difference());
         settled.err().map(StopReason::Nondeterminism)
     }
 

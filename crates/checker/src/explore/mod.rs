@@ -2,10 +2,12 @@
 //!
 //! Engines know nothing of clocks, files or terminals. A [`Watch`] is asked now and then whether to go on.
 
+mod again;
 mod alone;
 pub mod auto;
 pub mod cumulative;
 mod data_races;
+mod deed;
 pub mod dfs;
 pub mod dpor;
 mod endless;
@@ -43,6 +45,7 @@ mod survey;
 mod visited;
 mod wakeup_tree;
 
+pub(crate) use deed::is_alike;
 pub use engine::Engine;
 pub use monitor::Monitor;
 pub use replay::{Replay, replay, replay_subject};
@@ -227,7 +230,9 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
 /// has been replayed.
 pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
     let options = &Options { rules: options.rules.unbounded(), ..options.clone() };
-    let report = match options.engine {
+    let samples = matches!(options.engine, Engine::Random { .. } | Engine::Pct { .. });
+    let rehearsal = if samples { None } else { again::Rehearsal::new(subject, options) };
+    let mut report = match options.engine {
         Engine::Random { seed } => random::check(subject, seed, options, watch),
         Engine::Pct { seed, depth } => pct::check(subject, seed, depth, options, watch),
         Engine::Exhaustive => dfs::check(subject, options, watch),
@@ -239,7 +244,16 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
             None => by_dpor(subject, options, watch),
         },
     };
-    confirmed(options, report, |violation| replay_subject(subject, options.rules, &violation.schedule))
+    report = confirmed(options, report, |violation| replay_subject(subject, options.rules, &violation.schedule));
+    let says_something =
+        matches!(report.stop, StopReason::Exhausted | StopReason::PreemptionLimit | StopReason::Failed(_));
+    if says_something
+        && report.violations.is_empty()
+        && let Some(Err(why)) = rehearsal.map(|rehearsal| rehearsal.repeat(subject, options))
+    {
+        (report.stop, report.coverage) = (StopReason::Nondeterminism(why), None);
+    }
+    report
 }
 
 /// What cannot be predicted is left to `dpor`.
@@ -276,7 +290,9 @@ fn bounded<S: Describe>(subject: &S, most: u32, options: &Options, watch: &dyn W
     let steps = STEPS.max(report.statistics.steps.saturating_mul(TIMES));
     let covered = icb_traces::within(subject, most, steps, &options, watch);
     match covered.stop {
-        StopReason::Violation | StopReason::PreemptionLimit | StopReason::Exhausted => covered,
+        StopReason::Violation | StopReason::PreemptionLimit | StopReason::Exhausted | StopReason::Nondeterminism(_) => {
+            covered
+        }
         _ => report,
     }
 }

@@ -3,6 +3,7 @@
 //! Where threads can be copied, what a step changes is put aside before it is taken. An execution of other threads is run again from
 //! its start, once it is known how far back to go.
 
+use super::deed::Deed;
 use crate::execution::{Describe, Entry, Machine, Operation, Performed, Shared, State, ThreadKey, ThreadState};
 use crate::program::{Loc, Span};
 use crate::schedule::{Action, Step};
@@ -16,8 +17,9 @@ pub(super) struct Rewindable<'a, S: Describe> {
     pub(super) path: Vec<Step>,
     before: Vec<Before<S::Thread>>,
     /// The state is not the one that the path leads to: steps were taken back that could not be undone. The first of them.
-    ahead: Option<(Step, Acting)>,
-    possible: Vec<Step>,
+    ahead: Option<(Step, Deed)>,
+    /// Threads have done the same with other values, and this is the first time that they did.
+    differs: Option<String>,
 }
 
 /// Who takes a step: the thread as it was before.
@@ -32,8 +34,15 @@ pub(super) struct Acting {
 /// What a step may change, as it was before it.
 struct Before<T> {
     acting: Acting,
-    /// What to put back, where that is possible.
-    undo: Option<Undo<T>>,
+    after: After<T>,
+}
+
+/// How to come back to where a step was taken.
+enum After<T> {
+    /// Put this back.
+    Undo(Undo<T>),
+    /// Take all steps again from the start. This must come of it then.
+    Again(Deed),
 }
 
 struct Undo<T> {
@@ -51,14 +60,7 @@ enum SharedBefore {
 
 impl<'a, S: Describe> Rewindable<'a, S> {
     pub(super) fn new(machine: &'a Machine<'a, S>) -> Rewindable<'a, S> {
-        Rewindable {
-            machine,
-            state: machine.start(),
-            path: Vec::new(),
-            before: Vec::new(),
-            ahead: None,
-            possible: Vec::new(),
-        }
+        Rewindable { machine, state: machine.start(), path: Vec::new(), before: Vec::new(), ahead: None, differs: None }
     }
 
     /// Takes a step, which must be possible. Its operation is given, unless it is a flush.
@@ -74,9 +76,11 @@ impl<'a, S: Describe> Rewindable<'a, S> {
             thread: ThreadState { key: thread.key, local, buffer: thread.buffer.clone(), status: thread.status },
             n_threads: self.state.threads.len(),
         });
-        self.before.push(Before { acting, undo });
+        let performed = self.machine.apply(&mut self.state, step);
+        let after = undo.map_or_else(|| After::Again(Deed::new(acting.key, acting.span, &performed)), After::Undo);
+        self.before.push(Before { acting, after });
         self.path.push(step);
-        self.machine.apply(&mut self.state, step)
+        performed
     }
 
     fn shared_before(&self, flushed: Option<&Entry>, operation: Option<&Operation>) -> SharedBefore {
@@ -102,9 +106,12 @@ impl<'a, S: Describe> Rewindable<'a, S> {
     /// Takes the last step back. [`Rewindable::settle`] must follow before anything else is done.
     pub(super) fn undo(&mut self) {
         let (Some(step), Some(before)) = (self.path.pop(), self.before.pop()) else { return };
-        let Some(undo) = before.undo else {
-            self.ahead = Some((step, before.acting));
-            return;
+        let undo = match before.after {
+            After::Undo(undo) => undo,
+            After::Again(deed) => {
+                self.ahead = Some((step, deed));
+                return;
+            }
         };
         match undo.shared {
             SharedBefore::Nothing => {}
@@ -117,35 +124,48 @@ impl<'a, S: Describe> Rewindable<'a, S> {
 
     /// Makes the state the one that the path leads to. Shows every step that is taken again: values that are addresses may be others this time. Says
     /// what is different that should not be, if anything is.
-    pub(super) fn settle(&mut self, mut show: impl FnMut(usize, &Performed)) -> Result<(), String> {
+    pub(super) fn settle(&mut self, show: impl FnMut(usize, &Performed)) -> Result<(), String> {
         let Some((next, undone)) = self.ahead.take() else { return Ok(()) };
-        self.state = self.machine.start();
-        for (at, (&step, before)) in self.path.iter().zip(&self.before).enumerate() {
-            self.compare(step, &before.acting)?;
-            if !self.machine.may_take(&self.state, step, &mut self.possible)
-                && self.machine.another_turn(&self.state) != Some(step)
-            {
-                return Err(format!("step {step} is not possible this time"));
-            }
-            let done = self.machine.apply(&mut self.state, step);
-            show(at, &done);
-        }
-        self.compare(next, &undone)
+        let deeds = self.before.iter().filter_map(|before| match &before.after {
+            After::Again(deed) => Some(deed),
+            After::Undo(_) => None,
+        });
+        self.state = take_again(self.machine, self.path.iter().copied().zip(deeds), &mut self.differs, show)?;
+        undone.compare_next(thread_of(&self.state, next)?, self.machine.subject)
     }
 
-    /// Whether the thread that is to take a step is where it was when it took that step before.
-    fn compare(&self, step: Step, before: &Acting) -> Result<(), String> {
-        let subject = self.machine.subject;
-        let is_same = |thread: &&ThreadState<S::Thread>| {
-            thread.key == before.key && (before.flushed.is_some() || subject.span(&thread.local) == before.span)
-        };
-        match self.state.threads.get(step.thread.index()) {
-            thread if thread.filter(is_same).is_some() => Ok(()),
-            Some(thread) => {
-                let [before, now] = [before.span, subject.span(&thread.local)].map(|span| subject.place(span));
-                Err(format!("{} was at {before} and is at {now} this time", subject.name(&thread.local)))
-            }
-            None => Err(format!("thread {} was there before and is not this time", step.thread.0)),
-        }
+    /// What was different when steps were taken again, though the threads did the same. What they do next is still worth a look, but nothing is verified by that.
+    pub(super) fn take_difference(&mut self) -> Option<String> {
+        self.differs.take()
     }
+}
+
+/// Takes steps from the start, and shows them. An error says which one is not what it was before. Values that are others than before are said first, too.
+pub(super) fn take_again<'d, S: Describe>(
+    machine: &Machine<'_, S>,
+    steps: impl Iterator<Item = (Step, &'d Deed)>,
+    differs: &mut Option<String>,
+    mut show: impl FnMut(usize, &Performed),
+) -> Result<State<S::Thread>, String> {
+    let (subject, mut state, mut possible) = (machine.subject, machine.start(), Vec::new());
+    for (at, (step, before)) in steps.enumerate() {
+        let thread = thread_of(&state, step)?;
+        // Whose operation is another because of a value that is another is not to blame.
+        before.compare_next(thread, subject).map_err(|why| differs.take().unwrap_or(why))?;
+        if !machine.may_take(&state, step, &mut possible) && machine.another_turn(&state) != Some(step) {
+            let (name, place) = (subject.name(&thread.local), subject.place(subject.span(&thread.local)));
+            return Err(format!("{name} goes on at {place}; the next time it cannot"));
+        }
+        let done = machine.apply(&mut state, step);
+        let name = || subject.name(&state.threads[step.thread.index()].local);
+        let other_values = before.compare(&done, subject, name).err();
+        *differs = differs.take().or(other_values);
+        show(at, &done);
+    }
+    Ok(state)
+}
+
+fn thread_of<T>(state: &State<T>, step: Step) -> Result<&ThreadState<T>, String> {
+    let thread = state.threads.get(step.thread.index());
+    thread.ok_or_else(|| format!("thread {} was there before and is not this time", step.thread.0))
 }

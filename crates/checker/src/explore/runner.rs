@@ -226,6 +226,11 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
             self.judge.failed(&self.state.threads[index], span, step, failure, || self.steps.clone());
         }
         self.note_threads(Some(index));
+        if let (Some(versions), Some(operation)) = (&mut self.versions, &performed.operation)
+            && !versions.does_the_same(index, operation, span)
+        {
+            self.unfit = Some("a thread that has seen the same does something else");
+        }
         let (result, version) = match &mut self.versions {
             Some(versions) => versions.note(index, step.action, object, &performed),
             None => (performed.history_entry(), None),

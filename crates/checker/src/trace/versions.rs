@@ -5,7 +5,8 @@
 //! that number for a result. Histories that agree in such numbers agree in what the threads saw.
 
 use crate::execution::{Operation, Performed, ThreadKey};
-use crate::program::{Access, Loc, LockMode};
+use crate::explore::is_alike;
+use crate::program::{Access, Loc, LockMode, Span};
 use crate::schedule::Action;
 use rustc_hash::FxHashMap;
 
@@ -16,6 +17,8 @@ pub(crate) struct Histories {
     longer: FxHashMap<(History, i64), History>,
     /// By what the thread that forked it had seen, and the thread.
     empty: FxHashMap<(Option<History>, ThreadKey), History>,
+    /// What a thread did that had seen this.
+    next: FxHashMap<History, (Operation, Span)>,
 }
 
 /// A thread and what it has seen.
@@ -66,6 +69,13 @@ impl<'j> Versions<'j> {
         let parent = parent.map(|parent| self.threads[parent].history);
         let history = self.histories.empty(parent, key);
         self.threads.push(Thread { key, history, waiting: Vec::new() });
+    }
+
+    /// A thread has performed an operation, which is still to be noted. Says whether it did the same whenever it had seen the same.
+    pub(crate) fn does_the_same(&mut self, thread: usize, operation: &Operation, span: Span) -> bool {
+        let next = self.histories.next.entry(self.threads[thread].history);
+        let (before, at) = next.or_insert_with(|| (operation.clone(), span));
+        *at == span && is_alike(before, operation)
     }
 
     /// A thread has taken a step; if it was an operation on an opaque object, on this one. Gives what its history says of it, and the version that it leaves.

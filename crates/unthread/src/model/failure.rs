@@ -104,8 +104,9 @@ impl Story {
                 self.busiest.as_ref().map_or(String::new(), |place| format!(", most of them at {place}"))
             )),
             StopReason::Nondeterminism(why) => Some(format!(
-                "nondeterminism: the test did something else when it was run again in the same way: {why}. Threads may depend on nothing but what \
-                 they read from `unthread` types: not on addresses, time, random numbers, the order of a `HashMap`, standard atomics or statics"
+                "nondeterminism: the test depends on more than the schedule. It did something else when it was run again in the same way: {why}. Threads may depend on \
+                 nothing but what they read from `unthread` types: not on addresses, time, random numbers, the order of a `HashMap`, standard atomics, statics or \
+                 thread-locals that survive from one execution to the next"
             )),
             StopReason::Failed(why) => Some(format!(
                 "what was found did not happen again: {why}. Either the test reads memory that has been freed, or depends on something \

@@ -19,6 +19,7 @@ mod generated_polling;
 mod learning;
 mod lifetimes;
 mod loom_is_wrong;
+mod nondeterminism;
 mod polling;
 mod raw;
 mod scripts;
