@@ -9,8 +9,9 @@ pub use unthread_checker::execution::MemoryModel;
 pub use unthread_checker::explore::Engine;
 pub use unthread_checker::report::{Report, Statistics, StopReason, Verdict};
 
-use crate::runtime::{ClosureSubject, Settings};
+use crate::runtime::{Beat, ClosureSubject, Cut, STACK_SIZE, Settings, watch};
 use failure::{LeftOut, Story};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -42,7 +43,8 @@ pub struct Builder {
     pub max_branches: usize,
     /// The most executions. A check that ends because of it has not verified anything, but does not fail.
     pub max_permutations: Option<usize>,
-    /// The longest time. A check that ends because of it has not verified anything, but does not fail.
+    /// The longest time. A check that ends because of it has not verified anything, but does not fail, unless a thread hangs: it computes for ever, or blocks on something
+    /// that is not of this crate.
     pub max_duration: Option<Duration>,
     /// The most preemptions of an execution; others are left out. The report's coverage says if all executions within the bound were looked at.
     pub preemption_bound: Option<usize>,
@@ -53,6 +55,8 @@ pub struct Builder {
     pub spurious_failures: usize,
     /// How often a wait of a thread may time out.
     pub timeouts: usize,
+    /// The least size of every thread's stack, in bytes; 2 MiB unless said otherwise. A thread can ask for more by `thread::Builder::stack_size`.
+    pub stack_size: usize,
     /// What goes wrong only because a loop with a hint takes turns in vain while others could go on does not count, and nothing is verified then. With
     /// feature `loom` this is so unless said otherwise: loom's scheduler is fair, and tests for it give up after a few turns.
     pub fair: bool,
@@ -118,6 +122,7 @@ impl Builder {
             spurious_wakeups: 1,
             spurious_failures: 0,
             timeouts: 1,
+            stack_size: STACK_SIZE,
             fair: AS_LOOM,
             log: false,
             checkpoint_file: None,
@@ -196,16 +201,50 @@ impl Builder {
 
     fn run(&self, body: Arc<dyn Fn() + Send + Sync>) -> (Report, Story) {
         assert!(!crate::runtime::in_execution(), "a check cannot be run inside of a check");
+        let beat = Arc::<Beat>::default();
+        let clock = Clock::new(self.max_duration, self.log);
+        let started = clock.started;
+        let _watched = watch(&beat, clock.deadline());
+        catch_unwind(AssertUnwindSafe(|| self.run_watched(&body, &beat, clock))).unwrap_or_else(|payload| match payload
+            .downcast::<Cut>(
+        ) {
+            Ok(cut) => self.after_cut(body, &beat, *cut, started.elapsed()),
+            Err(payload) => resume_unwind(payload),
+        })
+    }
+
+    /// What there is to say of a check that ended in the middle of an execution.
+    fn after_cut(&self, body: Arc<dyn Fn() + Send + Sync>, beat: &Beat, cut: Cut, took: Duration) -> (Report, Story) {
+        let subject = self.subject(body, None);
+        let stop = match cut {
+            Cut::Hang(why) => StopReason::Hang(why),
+            Cut::Late => StopReason::TimeLimit,
+        };
+        let report = Report {
+            program: subject.title(),
+            memory: self.memory,
+            engine: self.engine,
+            stop,
+            coverage: None,
+            violations: Vec::new(),
+            observations: Vec::new(),
+            final_states: Vec::new(),
+            statistics: Statistics { executions: beat.executions(), ..Statistics::default() },
+        };
+        let story = Story::new(&subject, &self.options(), &report, took, None, None);
+        (report, story)
+    }
+
+    fn run_watched(&self, body: &Arc<dyn Fn() + Send + Sync>, beat: &Arc<Beat>, mut clock: Clock) -> (Report, Story) {
         let options = self.options();
-        let mut clock = Clock::new(self.max_duration, self.log);
-        let mut subject = self.subject(body.clone(), None);
+        let mut subject = self.subject(body.clone(), None).watched_by(beat);
         clock.gives_up = Some(subject.counting.clone());
         let mut report = check_subject(&subject, &options, &clock);
         let turns = self.fewer_turns(&report, &subject);
         let mut left_out = None;
         if let Some(turns) = turns {
             clock.gives_up = None;
-            subject = self.subject(body.clone(), Some(turns));
+            subject = self.subject(body.clone(), Some(turns)).watched_by(beat);
             let before = std::mem::replace(&mut report, check_subject(&subject, &options, &clock));
             if report.verdict() == Verdict::Verified {
                 if subject.counting.cut.load(Relaxed) {
@@ -218,7 +257,7 @@ impl Builder {
             }
         }
         let took = clock.started.elapsed();
-        let under_sc = self.is_sc_too(&body, &report, turns);
+        let under_sc = self.is_sc_too(body, beat, &report, turns);
         let story = Story::new(&subject, &options, &report, took, under_sc, left_out);
         (report, story)
     }
@@ -236,13 +275,19 @@ impl Builder {
     }
 
     /// Whether SC memory shows a violation too, where that can be said in reasonable time.
-    fn is_sc_too(&self, body: &Arc<dyn Fn() + Send + Sync>, report: &Report, turns: Option<u32>) -> Option<bool> {
+    fn is_sc_too(
+        &self,
+        body: &Arc<dyn Fn() + Send + Sync>,
+        beat: &Arc<Beat>,
+        report: &Report,
+        turns: Option<u32>,
+    ) -> Option<bool> {
         if self.memory == MemoryModel::Sc || report.violations.is_empty() {
             return None;
         }
         let mut sc = Builder { memory: MemoryModel::Sc, engine: Engine::Dpor, log: false, ..self.clone() };
         sc.max_permutations = Some(report.statistics.executions as usize * 10 + 1000);
-        let subject = sc.subject(body.clone(), turns);
+        let subject = sc.subject(body.clone(), turns).watched_by(beat);
         let report = check_subject(&subject, &sc.options(), &Clock::new(None, false));
         match report.verdict() {
             Verdict::Violation => Some(true),
@@ -268,6 +313,7 @@ impl Builder {
             failures: self.spurious_failures as u32,
             timeouts: self.timeouts as u32,
             turns,
+            stack: self.stack_size,
         };
         let mut subject = ClosureSubject::new(body, self.memory.rules().buffers, settings);
         // Loom counts the main thread, too, and more than it can is no reason to fail.

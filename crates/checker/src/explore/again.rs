@@ -55,8 +55,8 @@ impl Rehearsal {
 
     fn repeat_once<S: Describe>(&self, machine: &Machine<'_, S>) -> Result<(), String> {
         let steps = self.steps.iter().copied().zip(&self.deeds);
-        let mut differs = None;
-        let state = take_again(machine, steps, &mut differs, |_, _| {})?;
+        let (mut state, mut differs) = (machine.start(), None);
+        take_again(machine, &mut state, steps, &mut differs, |_, _| {})?;
         differs.map_or(Ok(()), Err)?;
         if let Some(step) = next_step(machine, &state, 0) {
             let (subject, thread) = (machine.subject, &state.threads[step.thread.index()].local);

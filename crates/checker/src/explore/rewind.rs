@@ -130,7 +130,10 @@ impl<'a, S: Describe> Rewindable<'a, S> {
             After::Again(deed) => Some(deed),
             After::Undo(_) => None,
         });
-        self.state = take_again(self.machine, self.path.iter().copied().zip(deeds), &mut self.differs, show)?;
+        // What was done is dropped before it is done again.
+        self.state = self.machine.start();
+        let steps = self.path.iter().copied().zip(deeds);
+        take_again(self.machine, &mut self.state, steps, &mut self.differs, show)?;
         undone.compare_next(thread_of(&self.state, next)?, self.machine.subject)
     }
 
@@ -140,29 +143,30 @@ impl<'a, S: Describe> Rewindable<'a, S> {
     }
 }
 
-/// Takes steps from the start, and shows them. An error says which one is not what it was before. Values that are others than before are said first, too.
+/// Takes steps from the start, which the state is at, and shows them. An error says which one is not what it was before. Values that are others than before are said first, too.
 pub(super) fn take_again<'d, S: Describe>(
     machine: &Machine<'_, S>,
+    state: &mut State<S::Thread>,
     steps: impl Iterator<Item = (Step, &'d Deed)>,
     differs: &mut Option<String>,
     mut show: impl FnMut(usize, &Performed),
-) -> Result<State<S::Thread>, String> {
-    let (subject, mut state, mut possible) = (machine.subject, machine.start(), Vec::new());
+) -> Result<(), String> {
+    let (subject, mut possible) = (machine.subject, Vec::new());
     for (at, (step, before)) in steps.enumerate() {
-        let thread = thread_of(&state, step)?;
+        let thread = thread_of(state, step)?;
         // Whose operation is another because of a value that is another is not to blame.
         before.compare_next(thread, subject).map_err(|why| differs.take().unwrap_or(why))?;
-        if !machine.may_take(&state, step, &mut possible) && machine.another_turn(&state) != Some(step) {
+        if !machine.may_take(state, step, &mut possible) && machine.another_turn(state) != Some(step) {
             let (name, place) = (subject.name(&thread.local), subject.place(subject.span(&thread.local)));
             return Err(format!("{name} goes on at {place}; the next time it cannot"));
         }
-        let done = machine.apply(&mut state, step);
+        let done = machine.apply(state, step);
         let name = || subject.name(&state.threads[step.thread.index()].local);
         let other_values = before.compare(&done, subject, name).err();
         *differs = differs.take().or(other_values);
         show(at, &done);
     }
-    Ok(state)
+    Ok(())
 }
 
 fn thread_of<T>(state: &State<T>, step: Step) -> Result<&ThreadState<T>, String> {

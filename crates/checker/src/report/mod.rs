@@ -100,6 +100,8 @@ pub enum StopReason {
     Unsupported(String),
     /// The program behaved differently when it was run again in the same way.
     Nondeterminism(String),
+    /// A thread did not come to its next operation in the time that was allowed.
+    Hang(String),
     /// The search could not go on, for this reason.
     Failed(String),
 }
@@ -305,6 +307,7 @@ impl StopReason {
             StopReason::Predicted => "predicted",
             StopReason::Unsupported(_) => "unsupported",
             StopReason::Nondeterminism(_) => "nondeterminism",
+            StopReason::Hang(_) => "hang",
             StopReason::Failed(_) => "failed",
         }
     }

@@ -25,6 +25,7 @@ pub(super) fn read(builder: &mut Builder) {
     }
     set("UNTHREAD_SPURIOUS_FAILURES", |failures| builder.spurious_failures = failures);
     set("UNTHREAD_SPURIOUS_WAKEUPS", |wakeups| builder.spurious_wakeups = wakeups);
+    set("UNTHREAD_STACK_SIZE", |bytes| builder.stack_size = bytes);
     set("UNTHREAD_TIMEOUTS", |timeouts| builder.timeouts = timeouts);
     if let Engine::Random { seed: known } | Engine::Pct { seed: known, .. } = &mut builder.engine {
         *known = seed();

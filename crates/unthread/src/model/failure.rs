@@ -108,6 +108,7 @@ impl Story {
                  nothing but what they read from `unthread` types: not on addresses, time, random numbers, the order of a `HashMap`, standard atomics, statics or \
                  thread-locals that survive from one execution to the next"
             )),
+            StopReason::Hang(why) => Some(format!("hang: {why}")),
             StopReason::Failed(why) => Some(format!(
                 "what was found did not happen again: {why}. Either the test reads memory that has been freed, or depends on something \
                      else that `unthread` does not see, or this is a bug of unthread"

@@ -26,6 +26,13 @@ impl Clock {
     }
 }
 
+impl Clock {
+    /// When time is up.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.most.and_then(|most| self.started.checked_add(most))
+    }
+}
+
 impl Watch for Clock {
     fn look(&self, progress: &Progress) -> Option<StopReason> {
         let elapsed = self.started.elapsed();

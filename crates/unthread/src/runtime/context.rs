@@ -3,12 +3,13 @@
 use super::current::Naming;
 use super::execution::Settings;
 use super::fiber::{Fiber, Handover, StackRange};
+use super::leave::Left;
 use super::panics::{self, Panicked};
 use super::places::Allocations;
 use super::{Request, forget_block};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::NonNull;
 use std::rc::Rc;
 use unthread_checker::execution::{Dropped, Operation, ThreadKey};
@@ -65,6 +66,10 @@ pub(crate) struct ThreadContext {
     pub(crate) runs: Cell<bool>,
     /// It has been left where going on would have ended the process.
     pub(crate) stopped: Cell<bool>,
+    /// Why, if that was none of its own doing.
+    pub(crate) left: Cell<Option<Left>>,
+    /// Where it came to an operation last.
+    pub(crate) last: Cell<Option<&'static Location<'static>>>,
     pub(crate) ended: Cell<bool>,
 }
 
@@ -126,6 +131,8 @@ impl ThreadContext {
             unwinds: Cell::new(false),
             runs: Cell::new(false),
             stopped: Cell::new(false),
+            left: Cell::new(None),
+            last: Cell::new(None),
             ended: Cell::new(false),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::context::{Since, ThreadContext};
 use super::execution::Execution;
+use super::leave::{Left, RESERVE, leave};
 use super::names::Description;
 use super::panics::Abandoned;
 use std::cell::Cell;
@@ -87,11 +88,24 @@ pub(crate) fn in_execution() -> bool {
     CURRENT.get().is_some()
 }
 
+/// The running thread, if there is one: for handlers of signals.
+#[cfg(unix)]
+pub(super) fn peek<'t>() -> Option<(&'t Execution, &'t ThreadContext)> {
+    let (execution, thread) = CURRENT.get()?;
+    // SAFETY: the pointers are set while `Execution::resume` borrows both, and a handler returns, or leaves the thread, before they are taken back.
+    Some(unsafe { (execution.as_ref(), thread.as_ref()) })
+}
+
 /// Does something with the running thread, if there is one.
 pub(crate) fn with_current<R>(f: impl FnOnce(&Execution, &ThreadContext) -> R) -> Option<R> {
     let (execution, thread) = CURRENT.get()?;
     // SAFETY: the pointers are set while `Execution::resume` borrows both, and taken back before it returns.
     let (execution, thread) = unsafe { (execution.as_ref(), thread.as_ref()) };
+    let mark = 0u8;
+    if thread.calls.get() == 0 && thread.runs.get() && thread.stack.get().is_short_of(RESERVE, (&raw const mark).addr())
+    {
+        leave(thread, Left::Overflowed);
+    }
     let _call = Call::new(&thread.calls);
     Some(f(execution, thread))
 }
@@ -225,6 +239,9 @@ pub(crate) fn request(mut asked: Request) -> i64 {
             return straggle(execution, thread, &asked.operation);
         }
         let site = execution.names.borrow_mut().site_of_others(location);
+        if site.is_some() {
+            thread.last.set(Some(location));
+        }
         asked.site = site.unwrap_or(thread.request.borrow().site);
         thread.last_site.set(asked.site);
         asked.part_of = thread.used_block.take().map(|block| Loc::global(block as usize));

@@ -7,11 +7,11 @@ use super::lifetimes::Lifetimes;
 use super::names::Names;
 use super::places::Blocks;
 use super::windows::Windows;
-use super::{Request, name, panics};
+use super::{Beat, Request, leave, name, panics};
 use rustc_hash::FxHashMap;
 use std::any::Any;
 use std::cell::{Cell, RefCell, UnsafeCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,6 +26,7 @@ pub(crate) struct Execution {
     pub(crate) buffers: Buffers,
     pub(crate) settings: Settings,
     pub(crate) counting: Arc<Counting>,
+    pub(crate) beat: Arc<Beat>,
     #[expect(clippy::vec_box, reason = "the addresses of contexts must not change when there are more")]
     pub(crate) threads: RefCell<Vec<Box<ThreadContext>>>,
     /// Nobody is interested in it any more: threads unwind, and what they do on the way happens at once.
@@ -73,6 +74,8 @@ pub(crate) struct Settings {
     pub(crate) timeouts: u32,
     /// How many turns that are alike a loop takes before it waits for others. Unless said otherwise, that depends on its stack.
     pub(crate) turns: Option<u32>,
+    /// The least size of each thread's stack, in bytes.
+    pub(crate) stack: usize,
 }
 
 /// What became of loops that count their turns, in all executions of a check.
@@ -95,6 +98,7 @@ impl Execution {
         buffers: Buffers,
         settings: Settings,
         counting: Arc<Counting>,
+        beat: Arc<Beat>,
     ) -> Rc<Execution> {
         static EXECUTIONS: AtomicU32 = AtomicU32::new(0);
         Rc::new(Execution {
@@ -103,6 +107,7 @@ impl Execution {
             buffers,
             settings,
             counting,
+            beat,
             threads: RefCell::default(),
             abandoned: Cell::new(false),
             stragglers: Cell::new(0),
@@ -136,7 +141,7 @@ impl Execution {
         let context = Box::new(ThreadContext::new(key, name, self.settings));
         // SAFETY: contexts are boxed and live as long as the execution, which unwinds or leaks every fiber before it goes.
         let this: &'static ThreadContext = unsafe { NonNull::from(&*context).as_ref() };
-        let fiber = Fiber::new(stack, move |handover| this.run(handover, body));
+        let fiber = Fiber::new(stack.max(self.settings.stack), move |handover| this.run(handover, body));
         context.stack.set(fiber.stack);
         self.lifetimes.note_stack_used(fiber.stack);
         *context.fiber.borrow_mut() = Some(fiber);
@@ -166,7 +171,7 @@ impl Execution {
         let thread = self.thread(index);
         let mut fiber = thread.fiber.borrow_mut();
         let Some(running) = fiber.as_mut() else { return };
-        if self.run(thread, running, result) {
+        if self.run(index, running, result) {
             let site = thread.request.borrow().site;
             *thread.request.borrow_mut() = Request { site, ..Request::of(Operation::End) };
             thread.ended.set(true);
@@ -175,11 +180,18 @@ impl Execution {
     }
 
     /// Runs a thread on its stack until it hands over. Says whether it has come to its end.
-    fn run(&self, thread: &ThreadContext, fiber: &mut Fiber, result: i64) -> bool {
+    fn run(&self, index: usize, fiber: &mut Fiber, result: i64) -> bool {
+        let thread = self.thread(index);
         let _entered = Entered::new(self, thread);
+        self.beat.enter(index, thread.last.get());
         thread.runs.set(true);
         let ended = fiber.resume(result);
         thread.runs.set(false);
+        self.beat.leave();
+        if let Some(cut) = leave::settle(self, thread, index) {
+            fiber.forget();
+            resume_unwind(Box::new(cut));
+        }
         ended
     }
 
@@ -254,7 +266,7 @@ impl Execution {
             let thread = self.thread(index);
             let mut fiber = thread.fiber.borrow_mut();
             let Some(running) = fiber.as_mut().filter(|fiber| !fiber.has_ended()) else { continue };
-            let ended = !running.has_begun() || self.run(thread, running, 0);
+            let ended = !running.has_begun() || self.run(index, running, 0);
             if thread.stopped.get() {
                 self.names.borrow_mut().destructors_panic = true;
                 return false;

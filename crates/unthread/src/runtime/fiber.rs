@@ -29,6 +29,21 @@ impl StackRange {
     pub(crate) fn contains(self, address: usize) -> bool {
         (self.limit..self.top).contains(&address)
     }
+
+    /// Whether nothing can be at the address, because the stack would be too long then.
+    pub(crate) fn guards(self, address: usize) -> bool {
+        (self.limit..self.limit + GUARD).contains(&address)
+    }
+
+    /// Whether there are fewer than so many bytes left when the stack is that long.
+    pub(crate) fn is_short_of(self, bytes: usize, pointer: usize) -> bool {
+        self.contains(pointer) && pointer - self.limit < bytes
+    }
+
+    /// How long it can be.
+    pub(crate) fn size(self) -> usize {
+        self.top - self.limit - GUARD
+    }
 }
 
 std::thread_local! {
@@ -38,14 +53,18 @@ std::thread_local! {
 /// The most stacks that are kept.
 const MOST_STACKS: usize = 64;
 
+/// The smallest page of memory. The lowest one of a stack cannot be used.
+const GUARD: usize = 4096;
+
 /// As much as threads usually have: memory that is not touched costs nothing.
-const STACK_SIZE: usize = 2 * 1024 * 1024;
+pub(crate) const STACK_SIZE: usize = 2 * 1024 * 1024;
 
 impl Fiber {
     /// A thread that has not begun, with a stack of so many bytes or more.
     pub(crate) fn new(least: usize, body: impl FnOnce(&Handover) + 'static) -> Fiber {
         let kept = if least <= STACK_SIZE { STACKS.with_borrow_mut(Vec::pop) } else { None };
-        let make = || DefaultStack::new(STACK_SIZE.max(least)).expect("there is memory for a stack");
+        let size = if least <= STACK_SIZE { STACK_SIZE } else { least.max(2 * STACK_SIZE) };
+        let make = || DefaultStack::new(size).expect("there is memory for a stack");
         let stack = kept.unwrap_or_else(make);
         let range = StackRange { limit: stack.limit().get(), top: stack.base().get() };
         Fiber { coroutine: Some(Coroutine::with_stack(stack, move |handover, _| body(handover))), stack: range }
@@ -91,7 +110,11 @@ impl Fiber {
     }
 }
 
+/// Larger ones are not kept: it must not depend on threads before whether a stack overflows.
 fn keep(stack: DefaultStack) {
+    if stack.base().get() - stack.limit().get() >= 2 * STACK_SIZE {
+        return;
+    }
     STACKS.with_borrow_mut(|stacks| {
         if stacks.len() < MOST_STACKS {
             stacks.push(stack);

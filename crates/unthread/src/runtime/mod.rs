@@ -6,6 +6,7 @@ mod context;
 mod current;
 mod execution;
 mod fiber;
+mod leave;
 mod lifetimes;
 mod name;
 mod names;
@@ -17,6 +18,7 @@ mod spin;
 mod stack;
 mod statics;
 mod subject;
+mod watchdog;
 mod windows;
 
 pub(crate) use context::{OpenAccess, Since};
@@ -25,6 +27,7 @@ pub(crate) use current::{
     perform, request, unwinds, with_current, with_execution, with_thread,
 };
 pub(crate) use execution::{Counting, Settings};
+pub(crate) use fiber::STACK_SIZE;
 pub(crate) use lifetimes::Seal;
 pub(crate) use name::{Kind, Name, Number, Unnamed};
 pub(crate) use panics::fail;
@@ -35,4 +38,5 @@ pub(crate) use spin::spin_hint;
 pub(crate) use stack::Here;
 pub(crate) use statics::{static_cell, static_number};
 pub(crate) use subject::ClosureSubject;
+pub(crate) use watchdog::{Beat, Cut, watch};
 pub(crate) use windows::{View, close_if_written, with_windows};

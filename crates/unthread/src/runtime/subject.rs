@@ -3,7 +3,7 @@
 use super::current::{may_be_silent, note};
 use super::execution::{Counting, Execution, Settings};
 use super::names::{Names, Site};
-use super::{Request, lifetimes, panics};
+use super::{Beat, Request, lifetimes, panics};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
@@ -22,6 +22,7 @@ pub(crate) struct ClosureSubject {
     pub(crate) max_threads: usize,
     pub(crate) names: Rc<RefCell<Names>>,
     pub(crate) counting: Arc<Counting>,
+    beat: Arc<Beat>,
     /// Some execution had statics with data.
     has_statics: Cell<bool>,
 }
@@ -43,8 +44,15 @@ impl ClosureSubject {
             max_threads: usize::MAX,
             names: Rc::default(),
             counting: Arc::default(),
+            beat: Arc::default(),
             has_statics: Cell::new(false),
         }
+    }
+
+    /// Its executions are looked at by way of this.
+    pub(crate) fn watched_by(mut self, beat: &Arc<Beat>) -> ClosureSubject {
+        self.beat = beat.clone();
+        self
     }
 
     /// Where an operation stands.
@@ -82,7 +90,9 @@ impl Subject for ClosureSubject {
     type Thread = ClosureThread;
 
     fn initial(&self) -> Vec<(ThreadKey, ClosureThread)> {
-        let execution = Execution::new(self.names.clone(), self.buffers, self.settings, self.counting.clone());
+        self.beat.begin();
+        let execution =
+            Execution::new(self.names.clone(), self.buffers, self.settings, self.counting.clone(), self.beat.clone());
         let (key, body) = (ThreadKey::initial(0), self.body.clone());
         let main = execution.add_thread(key, Some("main".to_string()), 0, Box::new(move || body()));
         vec![(key, ClosureThread::begin(&execution, main))]

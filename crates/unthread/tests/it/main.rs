@@ -16,6 +16,8 @@ mod first;
 mod generated;
 mod generated_lifetimes;
 mod generated_polling;
+#[cfg(unix)]
+mod hanging;
 mod learning;
 mod lifetimes;
 mod loom_is_wrong;

@@ -75,7 +75,7 @@ fn the_time() {
     depends(|| {
         static START: OnceLock<Instant> = OnceLock::new();
         let elapsed = START.get_or_init(Instant::now).elapsed();
-        meet(elapsed.as_nanos() / 1000 % 2 == 0);
+        meet((elapsed.as_nanos() / 1000).is_multiple_of(2));
     });
 }
 
@@ -111,7 +111,7 @@ fn ids_of_std_threads() {
 
 #[test]
 fn random_numbers() {
-    depends(|| meet(RandomState::new().build_hasher().finish() % 2 == 0));
+    depends(|| meet(RandomState::new().build_hasher().finish().is_multiple_of(2)));
 }
 
 /// What is stored counts, too.
@@ -126,7 +126,7 @@ fn random_values() {
 #[test]
 fn a_static_counter() {
     static RUNS: StdUsize = StdUsize::new(0);
-    depends(|| meet(RUNS.fetch_add(1, Relaxed) % 2 == 0));
+    depends(|| meet(RUNS.fetch_add(1, Relaxed).is_multiple_of(2)));
 }
 
 /// It differs once in the life of the process, in the very first execution.
@@ -181,7 +181,7 @@ fn a_thread_local_of_std() {
     depends(|| {
         let runs = RUNS.get();
         RUNS.set(runs + 1);
-        meet(runs % 2 == 0);
+        meet(runs.is_multiple_of(2));
     });
 }
 
@@ -193,7 +193,7 @@ fn a_file() {
         let path = PATH.get().unwrap();
         let length = std::fs::read(path).map_or(0, |text| text.len());
         std::fs::write(path, vec![b'.'; length + 1]).unwrap();
-        meet(length % 2 == 0);
+        meet(length.is_multiple_of(2));
     });
     std::fs::remove_file(PATH.get().unwrap()).unwrap();
 }
