@@ -10,7 +10,8 @@ pub use unthread_checker::explore::Engine;
 pub use unthread_checker::report::{Report, Statistics, StopReason, Verdict};
 
 use crate::runtime::{Beat, ClosureSubject, Cut, STACK_SIZE, Settings, watch};
-use failure::{LeftOut, Story};
+use failure::{APART, LeftOut, Story};
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -96,6 +97,12 @@ fn is_tolerated(report: &Report) -> bool {
     AS_LOOM && matches!(report.stop, StopReason::Nondeterminism(_))
 }
 
+/// Prints a line where whoever runs the tests sees it, whatever becomes of what the test prints.
+fn announce(line: &str) {
+    // All at once: other tests may print at the same time.
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
 /// Turns in vain of loops that count them, where they make executions too long.
 const TURNS: u32 = 3;
 
@@ -171,8 +178,8 @@ impl Builder {
         }
         let (report, story) = self.run(body);
         let why = story.cannot_say(&report);
-        if self.log || why.is_none() && report.verdict() == Verdict::Inconclusive {
-            eprintln!("{}", story.summary(&report));
+        if self.log || story.are_apart() || why.is_none() && report.verdict() == Verdict::Inconclusive {
+            announce(&story.summary(&report));
         }
         match (report.verdict(), why) {
             (Verdict::Violation, _) => panic!("{}", story.violation(&report)),
@@ -259,6 +266,9 @@ impl Builder {
         let took = clock.started.elapsed();
         let under_sc = self.is_sc_too(body, beat, &report, turns);
         let story = Story::new(&subject, &options, &report, took, under_sc, left_out);
+        if let Some(coverage) = report.coverage.as_mut().filter(|_| story.are_apart()) {
+            *coverage += &format!("; {APART}");
+        }
         (report, story)
     }
 

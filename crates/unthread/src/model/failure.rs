@@ -1,6 +1,6 @@
 //! What a check found, for people: the execution as a table with a column per thread, and how to see it again.
 
-use super::{MemoryModel, Report, StopReason, environment, page};
+use super::{MemoryModel, Report, StopReason, Verdict, environment, page};
 use crate::runtime::ClosureSubject;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,8 +26,13 @@ pub(super) struct Story {
     busiest: Option<String>,
     /// An object whose name had to be drawn.
     drawn: Option<String>,
+    /// Nothing is wrong, and no operation of two threads met.
+    are_apart: bool,
     html: Option<PathBuf>,
 }
+
+/// What there is to say of threads that have nothing to do with one another.
+pub(super) const APART: &str = "no operation of two threads met: is everything under test built with unthread's types? `cargo unthread lint` lists what is not";
 
 /// Executions that were left out: those in which a loop that counts its turns takes many in vain.
 pub(super) struct LeftOut {
@@ -61,8 +66,21 @@ impl Story {
         });
         let (events, preemptions) = (options.limits.events, options.limits.preemptions);
         let busiest = subject.names.borrow().busiest().map(ToString::to_string);
+        let are_apart = report.verdict() == Verdict::Verified && subject.counting.meetings.are_missing();
         let drawn = subject.names.borrow().drawn().map(|(kind, site)| format!("{kind} at {site}"));
-        Story { memory: options.memory, took, under_sc, told, events, preemptions, left_out, busiest, drawn, html }
+        Story {
+            memory: options.memory,
+            took,
+            under_sc,
+            told,
+            events,
+            preemptions,
+            left_out,
+            busiest,
+            drawn,
+            are_apart,
+            html,
+        }
     }
 
     /// What is wrong.
@@ -115,6 +133,11 @@ impl Story {
             )),
             _ => None,
         }
+    }
+
+    /// Whether several threads ran, and nothing that one of them did could matter to another.
+    pub(super) fn are_apart(&self) -> bool {
+        self.are_apart
     }
 
     /// What was done.

@@ -332,6 +332,7 @@ fn remember(execution: &Execution, index: usize, value: i64) {
 pub(super) fn note(execution: &Execution, thread: &ThreadContext, request: &Request, result: i64) {
     let operation = &request.operation;
     execution.count_operation(request.site);
+    execution.counting.meetings.note(&execution.visits, thread.key, operation);
     let looks = matches!(operation, Operation::Read { .. } | Operation::Touch { .. } | Operation::Yield);
     for access in thread.open_accesses.borrow_mut().iter_mut() {
         access.since = if looks && access.since != Since::Acted { Since::Looked } else { Since::Acted };

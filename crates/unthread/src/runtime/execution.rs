@@ -4,6 +4,7 @@ use super::context::ThreadContext;
 use super::current::Entered;
 use super::fiber::Fiber;
 use super::lifetimes::Lifetimes;
+use super::meetings::{Meetings, Visits};
 use super::names::Names;
 use super::places::Blocks;
 use super::windows::Windows;
@@ -55,6 +56,7 @@ pub(crate) struct Execution {
     pub(crate) n_references: Cell<u32>,
     /// Locks whose holders have begun to change what they protect.
     pub(crate) n_changing: Cell<u32>,
+    pub(super) visits: Visits,
     /// Operations so far.
     n_operations: Cell<u32>,
     /// How often each place was come to since there have been many.
@@ -78,7 +80,7 @@ pub(crate) struct Settings {
     pub(crate) stack: usize,
 }
 
-/// What became of loops that count their turns, in all executions of a check.
+/// What became of loops that count their turns, in all executions of a check, and whether its threads met.
 #[derive(Default)]
 pub(crate) struct Counting {
     /// A loop took a turn that changed nothing but the stack.
@@ -87,6 +89,7 @@ pub(crate) struct Counting {
     pub(crate) many: AtomicBool,
     /// A loop would have taken more turns than it may.
     pub(crate) cut: AtomicBool,
+    pub(crate) meetings: Meetings,
 }
 
 /// An execution with more operations than these is watched for loops.
@@ -122,6 +125,7 @@ impl Execution {
             counts: RefCell::default(),
             n_references: Cell::new(0),
             n_changing: Cell::new(0),
+            visits: Visits::default(),
             n_operations: Cell::new(0),
             late_places: RefCell::default(),
             must_go: RefCell::default(),

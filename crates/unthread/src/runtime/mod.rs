@@ -8,6 +8,7 @@ mod execution;
 mod fiber;
 mod leave;
 mod lifetimes;
+mod meetings;
 mod name;
 mod names;
 mod panics;

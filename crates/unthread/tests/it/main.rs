@@ -6,6 +6,7 @@
 
 #[cfg(unix)]
 mod aborting;
+mod apart;
 // It has an allocator of its own.
 #[cfg(not(feature = "global-allocator"))]
 mod allocation;
