@@ -1,7 +1,9 @@
 //! `cargo unthread test`: runs a crate's tests that are made of `unthread::model`, with the right `cfg`, optimised, and says in one line for each what
-//! was covered.
+//! was covered. `cargo unthread lint`: what a check does not see.
 
 #![forbid(unsafe_code)]
+
+mod lint;
 
 use clap::Parser;
 use std::io::{BufRead, BufReader};
@@ -20,6 +22,8 @@ enum Cargo {
 enum Subcommand {
     /// Run the tests that are made of `unthread::model`
     Test(TestFlags),
+    /// List the types of other crates by which threads meet unseen, and what to write instead
+    Lint(lint::LintFlags),
 }
 
 #[derive(clap::Args)]
@@ -36,8 +40,12 @@ struct TestFlags {
 }
 
 fn main() -> ExitCode {
-    let Cargo::Unthread(Subcommand::Test(flags)) = Cargo::parse();
-    match run(&flags) {
+    let Cargo::Unthread(subcommand) = Cargo::parse();
+    let outcome = match subcommand {
+        Subcommand::Test(flags) => run(&flags),
+        Subcommand::Lint(flags) => lint::run(&flags),
+    };
+    match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {

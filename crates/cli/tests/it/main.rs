@@ -9,6 +9,7 @@ mod check;
 mod documents;
 mod json;
 mod limits;
+mod lint;
 mod litmus;
 mod monitor;
 mod outcomes;
