@@ -106,7 +106,7 @@ fn all_engines_agree_on_loops_that_try_again() {
     // Most without anything else in between, some beside everything that there is.
     let beside_all = Features { retries: true, ..Features::ALL };
     let all = prop_oneof![2 => sketches(Features::RETRIES), 1 => sketches(beside_all)];
-    for_all(all, cases(500), |sketch| {
+    for_all(all, cases(300), |sketch| {
         for memory in MemoryModel::ALL {
             total.fetch_add(ENGINES.len() as u32, Relaxed);
             compared.fetch_add(agree(sketch, memory)? as u32, Relaxed);
