@@ -13,13 +13,16 @@ use crate::program::{Access, Loc};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
+/// An access by its thread, its place, and whether it is a store's arrival.
+type Place = (ThreadKey, u32, bool);
+
 /// The accesses to cells in the present execution, and the races that are known.
 #[derive(Default)]
 pub(super) struct DataRaces {
     accesses: Vec<Accessed>,
     /// For each object, the last of them.
     last: FxHashMap<Loc, u32>,
-    known: BTreeSet<(Loc, [(ThreadKey, u32, bool); 2])>,
+    known: BTreeSet<(Loc, [Place; 2])>,
     /// Lent to whoever looks for races.
     spare: Row,
 }
