@@ -1,10 +1,11 @@
 //! Futures: run one to its end, wake tasks, spawn tasks.
 
-use crate::runtime::{Signal, create_cell, happens};
+use crate::runtime::{Signal, create_cell, happens, is_for_joiner};
 use crate::sync::Mutex;
 use crate::thread;
 use std::cell::RefCell;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -42,10 +43,17 @@ where
     let end = Rc::new(End { signal, result: RefCell::default(), waker: RefCell::default() });
     let of_task = end.clone();
     let thread = thread::spawn(move || {
-        *of_task.result.borrow_mut() = Some(block_on(future));
-        of_task.signal.update(RmwOp::Swap, 1);
-        let waker = of_task.waker.take();
-        waker.into_iter().for_each(Waker::wake);
+        let outcome = catch_unwind(AssertUnwindSafe(|| block_on(future)));
+        let is_over = outcome.as_ref().map_or_else(|payload| is_for_joiner(&**payload), |_| true);
+        let (result, payload) = outcome.map_or_else(|payload| (None, Some(payload)), |result| (Some(result), None));
+        if is_over {
+            *of_task.result.borrow_mut() = result;
+            of_task.signal.update(RmwOp::Swap, 1);
+            of_task.waker.take().into_iter().for_each(Waker::wake);
+        }
+        if let Some(payload) = payload {
+            resume_unwind(payload);
+        }
     });
     JoinHandle { thread, end }
 }
@@ -63,7 +71,7 @@ struct End<T> {
     waker: RefCell<Option<Waker>>,
 }
 
-/// A task did not come to its end. A task that panics ends the check, so nobody ever gets this.
+/// A task has panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinError;
 
@@ -110,7 +118,11 @@ impl<T> Future for JoinHandle<T> {
             *self.end.waker.borrow_mut() = Some(context.waker().clone());
             return Poll::Pending;
         }
-        Poll::Ready(self.end.result.borrow_mut().take().ok_or(JoinError))
+        let result = self.end.result.borrow_mut().take();
+        Poll::Ready(result.ok_or_else(|| {
+            self.thread.thread().take_panic();
+            JoinError
+        }))
     }
 }
 

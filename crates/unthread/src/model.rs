@@ -4,6 +4,7 @@ mod environment;
 mod failure;
 mod page;
 mod watch;
+mod words;
 
 pub use unthread_checker::execution::MemoryModel;
 pub use unthread_checker::explore::Engine;
@@ -58,9 +59,21 @@ pub struct Builder {
     pub timeouts: usize,
     /// The least size of every thread's stack, in bytes; 2 MiB unless said otherwise. A thread can ask for more by `thread::Builder::stack_size`.
     pub stack_size: usize,
+    /// A thread that holds an `RwLock` for reading may take it again while another one waits to write. The standard library may let both wait for ever then, so this is a deadlock
+    /// unless said otherwise; other locks promise more.
+    pub recursive_reads: bool,
+    /// A panic of a thread fails the check, also one that whoever joins the thread handles. Otherwise it fails the check if nobody joins the thread, or if whoever does panics,
+    /// too, as `join().unwrap()` does. With feature `loom` this is so unless said otherwise: with loom, any panic is the end.
+    pub thread_panics_fail: bool,
+    /// A thread that waits for ever is a deadlock also when the main thread has come to its end. Otherwise the process ends with its main thread, as in the standard library, and it is
+    /// printed that this thread had not ended. With feature `loom` this is so unless said otherwise.
+    pub all_threads_end: bool,
     /// What goes wrong only because a loop with a hint takes turns in vain while others could go on does not count, and nothing is verified then. With
     /// feature `loom` this is so unless said otherwise: loom's scheduler is fair, and tests for it give up after a few turns.
     pub fair: bool,
+    /// A check that comes to its end without having verified anything fails: it met a limit, left executions out because of a bound, or depends on more than the schedule. Otherwise it
+    /// prints a line. Not so for random executions, which never verify anything.
+    pub must_verify: bool,
     /// Print what was done.
     pub log: bool,
     /// For loom's sake: executions are replayed by `UNTHREAD_REPLAY`, without files.
@@ -130,7 +143,11 @@ impl Builder {
             spurious_failures: 0,
             timeouts: 1,
             stack_size: STACK_SIZE,
+            recursive_reads: false,
+            thread_panics_fail: AS_LOOM,
+            all_threads_end: AS_LOOM,
             fair: AS_LOOM,
+            must_verify: false,
             log: false,
             checkpoint_file: None,
             checkpoint_interval: 20_000,
@@ -178,17 +195,26 @@ impl Builder {
         }
         let (report, story) = self.run(body);
         let why = story.cannot_say(&report);
-        if self.log || story.are_apart() || why.is_none() && report.verdict() == Verdict::Inconclusive {
+        let is_tolerated = is_tolerated(&report) && !self.must_verify;
+        let is_cut = self.is_cut(&report);
+        if self.log || is_cut && why.is_none() || story.left().is_some() || story.are_apart() {
             announce(&story.summary(&report));
         }
         match (report.verdict(), why) {
             (Verdict::Violation, _) => panic!("{}", story.violation(&report)),
-            (_, Some(why)) if !is_tolerated(&report) => panic!("{why}"),
+            (_, Some(why)) if !is_tolerated => panic!("{why}"),
+            _ if is_cut && self.must_verify => panic!("{}", story.summary(&report)),
             (_, why) => {
-                why.iter().for_each(|why| eprintln!("{why}"));
+                why.iter().for_each(|why| announce(&format!("{}: {why}", report.program)));
                 report
             }
         }
+    }
+
+    /// Whether a check that was to verify something has not.
+    fn is_cut(&self, report: &Report) -> bool {
+        let samples = matches!(self.engine, Engine::Random { .. } | Engine::Pct { .. });
+        !samples && report.verdict() == Verdict::Inconclusive
     }
 
     /// Checks a closure and says what came of it. Never panics.
@@ -202,6 +228,7 @@ impl Builder {
         match (report.verdict(), story.cannot_say(&report)) {
             (Verdict::Violation, _) => Err(story.violation(&report)),
             (_, Some(why)) => Err(why),
+            _ if self.must_verify && self.is_cut(&report) => Err(story.summary(&report)),
             _ => Ok(report),
         }
     }
@@ -233,6 +260,7 @@ impl Builder {
             engine: self.engine,
             stop,
             coverage: None,
+            failures: Vec::new(),
             violations: Vec::new(),
             observations: Vec::new(),
             final_states: Vec::new(),
@@ -268,6 +296,9 @@ impl Builder {
         let story = Story::new(&subject, &options, &report, took, under_sc, left_out);
         if let Some(coverage) = report.coverage.as_mut().filter(|_| story.are_apart()) {
             *coverage += &format!("; {APART}");
+        }
+        if let (Some(coverage), Some(left)) = (&mut report.coverage, story.left()) {
+            *coverage += &format!("; {left}");
         }
         (report, story)
     }
@@ -324,6 +355,9 @@ impl Builder {
             timeouts: self.timeouts as u32,
             turns,
             stack: self.stack_size,
+            recursive_reads: self.recursive_reads,
+            thread_panics_fail: self.thread_panics_fail,
+            all_threads_end: self.all_threads_end,
         };
         let mut subject = ClosureSubject::new(body, self.memory.rules().buffers, settings);
         // Loom counts the main thread, too, and more than it can is no reason to fail.

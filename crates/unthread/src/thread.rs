@@ -13,6 +13,7 @@ use crate::runtime::{
 };
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 use std::{fmt, io};
@@ -29,8 +30,8 @@ where
     spawn_built(Builder::new(), Box::new(f))
 }
 
-/// Where a thread leaves what its closure returned.
-type Packet<T> = Rc<RefCell<Option<T>>>;
+/// Where a thread leaves what its closure returned, or what it panicked with.
+type Packet<T> = Rc<RefCell<Option<Result<T>>>>;
 
 /// A way to wait for a thread.
 pub struct JoinHandle<T> {
@@ -125,9 +126,15 @@ fn spawn_built<'f, T: 'f>(builder: Builder, f: Box<dyn FnOnce() -> T + 'f>) -> J
     let captured = std::ptr::from_ref(&*f).addr();
     note_block(captured, size_of_val(&*f));
     let body: Box<dyn FnOnce() + 'f> = Box::new(move || {
-        let value = f();
+        let outcome = catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
+            if !runtime::is_for_joiner(&*payload) {
+                resume_unwind(payload);
+            }
+            runtime::leave_panic(&*payload);
+            payload
+        });
         forget_block(captured);
-        *result.borrow_mut() = Some(value);
+        *result.borrow_mut() = Some(outcome);
     });
     // SAFETY: closures that borrow come from `scope`, which waits for their threads; abandoned threads are unwound, youngest
     // first, before what they borrow goes.
@@ -140,6 +147,7 @@ fn spawn_built<'f, T: 'f>(builder: Builder, f: Box<dyn FnOnce() -> T + 'f>) -> J
         let key = thread.key.child(nth).expect("threads are not spawned by threads five deep");
         let index = execution.add_thread(key, name, stack_size.saturating_mul(size_of::<usize>()), body);
         execution.thread(index).token.set(Some(token));
+        execution.names.borrow_mut().note_owner(token, key);
         thread.child.set(Some(index));
         key
     });
@@ -148,12 +156,14 @@ fn spawn_built<'f, T: 'f>(builder: Builder, f: Box<dyn FnOnce() -> T + 'f>) -> J
 }
 
 impl<T> JoinHandle<T> {
-    /// Waits until the thread has ended, and gives what it returned. A thread that panics ends the check, so this is never an error.
+    /// Waits until the thread has ended, and gives what it returned, or what it panicked with. Whoever gets that has handled it: a panic fails the check if nobody does, if whoever
+    /// joins the thread panics, too, or if [`thread_panics_fail`](crate::model::Builder::thread_panics_fail) says so.
     #[track_caller]
     pub fn join(self) -> Result<T> {
         self.thread.wait_for_end(size_of::<T>());
+        self.thread.take_panic();
         let value = self.packet.borrow_mut().take();
-        value.ok_or_else(|| Box::new("the thread has panicked") as Box<dyn std::any::Any + Send>)
+        value.unwrap_or_else(|| Err(Box::new("the thread has not come to its end")))
     }
 
     /// The thread.
@@ -178,6 +188,11 @@ impl<T> fmt::Debug for JoinHandle<T> {
 const RETURNED: usize = 1 << 41;
 
 impl Thread {
+    /// Takes note that the thread has been joined. Says whether it has panicked and nobody has handled that.
+    pub(crate) fn take_panic(&self) -> bool {
+        runtime::take_panic(self.key)
+    }
+
     /// Waits until the thread has ended, and sees so many bytes of what it has done.
     #[track_caller]
     fn wait_for_end(&self, size: usize) {
@@ -223,7 +238,10 @@ pub fn current() -> Thread {
 #[track_caller]
 fn main_token() -> u32 {
     let token = create_cell("park token", 0);
-    with_thread(|_, thread| thread.token.set(Some(token)));
+    with_thread(|execution, thread| {
+        thread.token.set(Some(token));
+        execution.names.borrow_mut().note_owner(token, thread.key);
+    });
     token
 }
 

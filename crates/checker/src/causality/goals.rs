@@ -125,7 +125,7 @@ impl Causality {
     fn blocked(&mut self, event: usize, last: u32, looks: &mut BTreeMap<(Loc, i64), Vec<Lit>>) -> Option<Lit> {
         let thread = self.events[event].thread;
         let mut reasons: Vec<Lit> = match self.events[event].operation {
-            Operation::Lock { lock, mode } => vec![self.held_at_end(lock, mode)],
+            Operation::Lock { lock, mode, .. } => vec![self.held_at_end(lock, mode)],
             Operation::Reacquire { lock, .. } => {
                 let mut reasons = vec![self.held_at_end(lock, LockMode::Exclusive)];
                 reasons.extend(self.never_notified(event));

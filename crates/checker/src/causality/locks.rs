@@ -42,7 +42,7 @@ impl Causality {
     fn add_lock_event(&mut self, event: usize) {
         let this = &self.events[event];
         match this.operation {
-            Operation::Lock { lock, mode } => {
+            Operation::Lock { lock, mode, .. } => {
                 self.add_only_result(event);
                 let taken = self.happens(event).collect();
                 self.sections.push(Section { lock, mode, acquire: event, taken, release: None });

@@ -150,7 +150,7 @@ impl<'s, S: Subject> Machine<'s, S> {
             Operation::Notify { condvar, all: false } if shared.waiters(condvar).count() > 1 => {
                 return shared.waiters(condvar).for_each(|waiter| choose(waiter.0.into()));
             }
-            Operation::Lock { lock, mode } => shared.can_lock(lock, mode),
+            Operation::Lock { lock, mode, .. } => shared.can_lock(lock, mode),
             Operation::Reacquire { condvar, lock } => {
                 shared.is_notified(condvar, thread) && shared.can_lock(lock, LockMode::Exclusive)
             }
@@ -313,7 +313,7 @@ impl<'s, S: Subject> Machine<'s, S> {
             Operation::Fence { ordering: Ordering::Release | Ordering::AcqRel } => {
                 self.barrier(&mut state.threads[id.index()]);
             }
-            Operation::Lock { lock, mode } => shared.lock(lock, mode, id),
+            Operation::Lock { lock, mode, .. } => shared.lock(lock, mode, id),
             Operation::TryLock { lock, mode } if shared.can_lock(lock, mode) => {
                 shared.lock(lock, mode, id);
                 result = 1;

@@ -19,7 +19,7 @@ pub use interpret::{Interpreter, IrThread};
 pub use laps::Laps;
 pub use machine::{Machine, Performed};
 pub use memory::{Buffers, Forwarding, MemoryModel, Rules};
-pub use operation::{CellAccess, Dropped, Failure, FailureKind, ObjectKind, Operation};
+pub use operation::{CellAccess, Dropped, Failure, FailureKind, ObjectKind, Operation, Queue};
 pub use state::{Shared, State, Status, ThreadState};
 pub use stuck::{Blocked, Race, Stuck};
 pub use subject::{Describe, Poll, Subject, ThreadId, ThreadKey, Waits};

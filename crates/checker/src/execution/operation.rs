@@ -28,7 +28,10 @@ pub enum Operation {
         loc: Loc,
         expected: i64,
         desired: i64,
-        ordering: Ordering,
+        /// If it stores.
+        success: Ordering,
+        /// If it does not: the ordering of a read.
+        failure: Ordering,
     },
     /// An access to plain data that the machine does not hold: it can race, and that is all.
     Touch {
@@ -49,6 +52,7 @@ pub enum Operation {
     Lock {
         lock: u32,
         mode: LockMode,
+        queue: Queue,
     },
     TryLock {
         lock: u32,
@@ -127,7 +131,7 @@ pub enum ObjectKind {
     Condvar,
 }
 
-/// An access to a cell, as far as races are concerned.
+/// An access to a cell, or to the queue of a lock, as far as races are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellAccess {
     /// The cell.
@@ -143,6 +147,18 @@ impl CellAccess {
     pub fn conflicts(&self, other: &CellAccess) -> bool {
         self.loc == other.loc && (self.writes || other.writes) && (self.plain || other.plain)
     }
+}
+
+/// Whether threads may have to wait behind a thread that waits for a lock. The machine gives a lock to anyone who can have it; others need not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Queue {
+    /// They need not.
+    #[default]
+    None,
+    /// Readers may wait behind the thread, which waits to write.
+    Ahead,
+    /// The thread holds the lock, for reading, and may wait behind a thread that waits to write: both of them for ever.
+    Behind,
 }
 
 /// What went wrong in a thread.
@@ -202,13 +218,16 @@ impl Operation {
         }
     }
 
-    /// The access to a cell that the operation makes.
+    /// What the operation accesses that others may access at the same time, if it is next together with theirs: a cell, or the queue of a lock. Two that conflict are a data
+    /// race or, in a queue, a thread that may wait for one which waits for it.
     pub fn cell_access(&self) -> Option<CellAccess> {
         let (loc, writes, plain) = match *self {
             Operation::Read { loc, access, .. } => (loc, false, access == Access::Plain),
             Operation::Write { loc, access, .. } => (loc, true, access == Access::Plain),
             Operation::Touch { loc, writes } => (loc, writes, true),
             Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => (loc, true, false),
+            Operation::Lock { lock, queue: Queue::Ahead, .. } => (queue_of(lock), true, false),
+            Operation::Lock { lock, queue: Queue::Behind, .. } => (queue_of(lock), false, true),
             _ => return None,
         };
         Some(CellAccess { loc, writes, plain })
@@ -238,4 +257,11 @@ impl Operation {
             _ => None,
         }
     }
+}
+
+/// Numbers from here on are not those of cells, but of queues for locks.
+const QUEUES: usize = 1 << 42;
+
+fn queue_of(lock: u32) -> Loc {
+    Loc::global(QUEUES + lock as usize)
 }

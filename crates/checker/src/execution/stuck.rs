@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 /// Why a state has no steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// Every thread has ended.
+    /// Every thread has ended that must.
     Finished,
     /// An assumption did not hold: of no interest.
     Assumed,
@@ -42,10 +42,10 @@ impl Blocked {
     }
 }
 
-/// Two threads that can access a plain cell at the same time, one of them writing.
+/// Two threads that can access a plain cell at the same time, one of them writing; or a thread that takes a lock again for which another one waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Race {
-    /// The cell.
+    /// The cell, or the lock's queue.
     pub loc: Loc,
     /// The two accesses: a thread's next operation, or a store's way to memory. At least the first is an operation.
     pub accesses: [Step; 2],
@@ -70,7 +70,7 @@ impl<S: Subject> Machine<'_, S> {
             Stuck::Assumed
         } else if unfinished(Status::Failed) {
             Stuck::Failed
-        } else if blocked.is_empty() {
+        } else if blocked.is_empty() || self.subject.is_over(state) {
             Stuck::Finished
         } else if blocked.iter().any(|blocked| blocked.spins() && !matches!(waits(blocked), Waits::For(_))) {
             Stuck::Livelock(blocked)

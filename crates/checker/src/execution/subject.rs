@@ -108,7 +108,12 @@ pub trait Subject {
         Waits::Forever
     }
 
-    /// What is wrong now that every thread has ended.
+    /// Whether the execution is over though some threads wait: they need not come to their ends.
+    fn is_over(&self, _: &State<Self::Thread>) -> bool {
+        false
+    }
+
+    /// What is wrong now that the execution is over.
     fn left_behind(&self, _: &State<Self::Thread>) -> Option<Failure> {
         None
     }
@@ -180,6 +185,11 @@ pub trait Describe: Subject {
 
     /// A condition variable's name.
     fn condvar_name(&self, condvar: u32) -> String;
+
+    /// What else is to be known where threads wait for ever.
+    fn aside(&self, _: &State<Self::Thread>) -> Option<String> {
+        None
+    }
 
     /// Whether some cells are plain, so that there can be data races.
     fn has_plain_cells(&self) -> bool;

@@ -3,8 +3,8 @@
 use super::Options;
 use super::monitor::Monitor;
 use crate::execution::{
-    Blocked, Describe, Failure, FailureKind, Interpreter, Machine, Operation, Poll, Race, Rules, State, Status, Stuck,
-    ThreadId, ThreadKey, ThreadState, Waits,
+    Blocked, Describe, Failure, FailureKind, Interpreter, Machine, Operation, Poll, Queue, Race, Rules, State, Status,
+    Stuck, ThreadId, ThreadKey, ThreadState, Waits,
 };
 use crate::program::{Automata, Condition, Program, Quantifier, Span};
 use crate::report::{FinalState, Involved, Observation, Report, Statistics, StopReason, Violation, ViolationKind};
@@ -149,7 +149,8 @@ impl<'a, S: Describe> Judge<'a, S> {
         let sentences: Vec<String> = blocked.iter().map(|blocked| self.describe(state, blocked)).collect();
         let places = blocked.iter().map(|blocked| (self.subject.name(&thread(blocked).local), span(blocked)));
         let places = places.collect();
-        self.add((kind, threads, String::new()), sentences.join("; "), places, path);
+        let all: Vec<String> = sentences.into_iter().chain(self.subject.aside(state)).collect();
+        self.add((kind, threads, String::new()), all.join("; "), places, path);
     }
 
     /// From here on something can always happen, and nothing ever ends.
@@ -299,6 +300,9 @@ impl<'a, S: Describe> Judge<'a, S> {
         }
         let mut places = [(threads[0].key, spans[0].start), (threads[1].key, spans[1].start)];
         places.sort_unstable();
+        if let Some(reader) = threads.iter().position(|thread| self.is_behind(thread)) {
+            return self.behind(state, [race.accesses[reader], race.accesses[1 - reader]], path);
+        }
         let identity = (ViolationKind::DataRace, places.to_vec(), String::new());
         if !self.seen.contains(&identity) {
             let schedule = self.take_in_turn(&path(), race);
@@ -309,6 +313,27 @@ impl<'a, S: Describe> Judge<'a, S> {
             let message = format!("{first} and {second} access `{}` at the same time", self.subject.loc_name(race.loc));
             self.add(identity, message, vec![(first, span), (second, other)], || schedule);
         }
+    }
+
+    /// Whether the thread takes a lock again that it holds, and may wait behind others.
+    fn is_behind(&self, thread: &ThreadState<S::Thread>) -> bool {
+        matches!(self.subject.operation(&thread.local), Operation::Lock { queue: Queue::Behind, .. })
+    }
+
+    /// A thread takes a lock again that it holds, for reading, while another one waits to write: it may have to wait for that one, and both do so for ever.
+    fn behind(&mut self, state: &State<S::Thread>, steps: [Step; 2], path: &impl Fn() -> Vec<Step>) {
+        let threads = steps.map(|step| &state.threads[step.thread.index()]);
+        let [reader, writer] = threads.map(|thread| self.subject.name(&thread.local));
+        let spans = threads.map(|thread| self.subject.span(&thread.local));
+        let lock = self.subject.operation(&threads[0].local).lock().map(|lock| self.subject.lock_name(lock));
+        let lock = lock.unwrap_or_default();
+        let message = format!(
+            "{reader} holds `{lock}` for reading and takes it again while {writer} waits to write: it may have to wait behind {writer}, \
+             which waits for {reader}"
+        );
+        let places = vec![(threads[0].key, spans[0].start), (threads[1].key, spans[1].start)];
+        let identity = (ViolationKind::Deadlock, places, String::new());
+        self.add(identity, message, vec![(reader, spans[0]), (writer, spans[1])], path);
     }
 
     /// The two accesses as the last steps, as far as both can be taken: a store at its buffer's bound cannot, nor
@@ -354,6 +379,9 @@ impl<'a, S: Describe> Judge<'a, S> {
         let waits_for: Vec<String> = blocked.waits_for.iter().map(|&id| name(id)).collect();
         let waits_for = waits_for.join(" and ");
         let who = name(blocked.thread);
+        if let Waits::For(what) = self.subject.waits(&state.threads[blocked.thread.index()].local) {
+            return format!("{who} waits for {what}");
+        }
         if blocked.spins() {
             let cells = blocked.spins_on.iter().map(|&loc| format!("`{}`", self.subject.loc_name(loc)));
             let others = blocked.polls.iter().map(|poll| match *poll {
@@ -366,13 +394,11 @@ impl<'a, S: Describe> Judge<'a, S> {
             let all: Vec<String> = cells.chain(others).collect();
             return format!("{who} spins on {} for ever", all.join(", "));
         }
-        if let Waits::For(what) = self.subject.waits(&state.threads[blocked.thread.index()].local) {
-            return format!("{who} waits for {what}");
-        }
         match blocked.operation {
             Operation::Lock { lock, .. } => {
                 let lock = self.subject.lock_name(lock);
-                format!("{who} waits for `{lock}`, which {waits_for} holds")
+                let hold = if blocked.waits_for.len() == 1 { "holds" } else { "hold" };
+                format!("{who} waits for `{lock}`, which {waits_for} {hold}")
             }
             Operation::Reacquire { condvar, .. } if !state.shared.is_notified(condvar, blocked.thread) => {
                 format!("{who} waits to be notified of `{}`", self.subject.condvar_name(condvar))

@@ -277,6 +277,9 @@ fn or_by_dpor<S: Describe>(report: Report, subject: &S, options: &Options, watch
     }
 }
 
+/// What is covered where `dpor` has come to its end within a bound on preemptions, and `icb` has not.
+const INCOMPLETE: &str = "within the bound, incomplete";
+
 /// A bound on preemptions: `dpor` soon finds what is wrong, but leaves out executions that it would find only by way of others with more of them. `icb` covers all, as far as it gets
 /// with a multiple of the effort.
 fn bounded<S: Describe>(subject: &S, most: u32, options: &Options, watch: &dyn Watch) -> Report {
@@ -293,7 +296,7 @@ fn bounded<S: Describe>(subject: &S, most: u32, options: &Options, watch: &dyn W
         StopReason::Violation | StopReason::PreemptionLimit | StopReason::Exhausted | StopReason::Nondeterminism(_) => {
             covered
         }
-        _ => report,
+        _ => Report { coverage: Some(INCOMPLETE.to_string()), ..report },
     }
 }
 

@@ -231,7 +231,7 @@ impl<S: Subject> Observer<'_, '_, S> {
         let objects = &mut *self.objects;
         let footprint = &mut self.taken.footprint;
         match *operation {
-            Operation::Lock { lock: index, mode } => {
+            Operation::Lock { lock: index, mode, .. } => {
                 footprint.add(objects.lock(index), touch(mode));
                 self.taken.holds = Holds::new(mode, 1);
                 self.taken.gate = Gate::Lock(objects.lock(index), mode);

@@ -203,7 +203,8 @@ pub enum Instr {
         place: Place,
         expected: Expr,
         desired: Expr,
-        ordering: Ordering,
+        success: Ordering,
+        failure: Ordering,
     },
     Fence {
         ordering: Ordering,
@@ -339,6 +340,22 @@ pub enum Quantifier {
     Forbidden,
     /// A final state that does not satisfy it is an error.
     Always,
+}
+
+impl Ordering {
+    /// The strongest ordering of a compare-exchange that fails, where this is that of one which stores.
+    pub fn on_failure(self) -> Ordering {
+        match self {
+            Ordering::AcqRel => Ordering::Acquire,
+            Ordering::Release => Ordering::Relaxed,
+            other => other,
+        }
+    }
+
+    /// Whether a read can have it.
+    pub fn is_of_read(self) -> bool {
+        !matches!(self, Ordering::Release | Ordering::AcqRel)
+    }
 }
 
 impl RmwOp {

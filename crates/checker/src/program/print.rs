@@ -142,10 +142,11 @@ impl PrintedRoutine<'_> {
                 let (place, operand) = (self.place(place), self.expr(operand));
                 format!("{}{} {place} {operand} {}", set(dst), op.name(), ordering.name())
             }
-            Instr::Cas { dst, place, expected, desired, ordering } => {
+            Instr::Cas { dst, place, expected, desired, success, failure } => {
                 let (expected, desired) = (self.expr(expected), self.expr(desired));
                 let place = self.place(place);
-                format!("{} = cas {place} {expected} {desired} {}", self.register(*dst), ordering.name())
+                let (success, failure) = (success.name(), failure.name());
+                format!("{} = cas {place} {expected} {desired} {success} {failure}", self.register(*dst))
             }
             Instr::Fence { ordering } => format!("fence {}", ordering.name()),
             Instr::Lock { lock, mode } => format!("lock {}", self.lock(lock, *mode)),

@@ -53,14 +53,17 @@ impl Words<'_> {
             Operation::Write { loc, value, ordering, .. } => {
                 format!("{} = {}{}", self.loc(*loc), self.value(*value), suffix(*ordering))
             }
-            Operation::Rmw { loc, op, operand, .. } => {
+            Operation::Rmw { loc, op, operand, ordering } => {
                 let new = self.value(op.apply(event.result, *operand));
-                format!("{target}{} {} {result}→{new}", op.name(), self.loc(*loc))
+                format!("{target}{} {} {result}→{new}{}", op.name(), self.loc(*loc), suffix_of_update(*ordering))
             }
-            Operation::Cas { loc, expected, desired, .. } => {
+            Operation::Cas { loc, expected, desired, success, failure } => {
                 let (old, new) = (self.value(*expected), self.value(*desired));
-                let outcome = if event.result == *expected { "ok".into() } else { format!("failed on {result}") };
-                format!("cas {} {old}→{new} {outcome}", self.loc(*loc))
+                let (outcome, ordering) = match event.result == *expected {
+                    true => ("ok".to_string(), *success),
+                    false => (format!("failed on {result}"), *failure),
+                };
+                format!("cas {} {old}→{new} {outcome}{}", self.loc(*loc), suffix_of_update(ordering))
             }
             Operation::Touch { loc, writes } => {
                 format!("{} {}", if *writes { "write" } else { "read" }, self.loc(*loc))
@@ -68,7 +71,7 @@ impl Words<'_> {
             Operation::Count { loc, by, .. } => format!("count {} {result}→{}", self.loc(*loc), event.result + by),
             Operation::Fence { ordering: Ordering::SeqCst } => "fence".to_string(),
             Operation::Fence { ordering } => format!("fence{}", suffix(*ordering)),
-            Operation::Lock { lock, mode } => format!("{} {}", lock_verb(*mode), self.lock(*lock)),
+            Operation::Lock { lock, mode, .. } => format!("{} {}", lock_verb(*mode), self.lock(*lock)),
             Operation::TryLock { lock, mode } => {
                 let outcome = if event.result == 1 { "ok" } else { "failed" };
                 format!("try {} {} {outcome}", lock_verb(*mode), self.lock(*lock))
@@ -129,6 +132,15 @@ impl Words<'_> {
 /// The message stands elsewhere.
 fn failed(failure: &Failure) -> String {
     format!("✗ {}", ViolationKind::Failure(failure.kind).name())
+}
+
+/// Updates are sequentially consistent unless something else is written.
+fn suffix_of_update(ordering: Ordering) -> &'static str {
+    match ordering {
+        Ordering::Relaxed => " (relaxed)",
+        Ordering::SeqCst => "",
+        other => suffix(other),
+    }
 }
 
 /// Relaxed goes without saying.

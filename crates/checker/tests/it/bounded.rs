@@ -3,8 +3,9 @@
 use crate::dpor::violations;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Limits, Options, Unwatched, check};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use unthread_checker::execution::{Interpreter, MemoryModel};
+use unthread_checker::explore::{Engine, Limits, Options, Progress, Unwatched, Watch, check, check_subject};
 use unthread_checker::frontend::ut;
 use unthread_checker::program::{Program, Source};
 use unthread_checker::report::{Report, StopReason, Verdict};
@@ -203,4 +204,33 @@ fn icb_over_traces_counts_them_by_preemptions() {
     assert_eq!([0, 1, 2].map(|bound| traces(bound).statistics.executions), [2, 4, 6]);
     assert_eq!(traces(1).coverage.as_deref(), Some("all executions with at most 1 preemptions"));
     assert_eq!(traces(9).stop, StopReason::Exhausted);
+}
+
+/// Gives up when it has been asked so often.
+struct Patience(AtomicU64);
+
+impl Watch for Patience {
+    fn look(&self, _: &Progress) -> Option<StopReason> {
+        let left = self.0.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
+        left.is_err().then_some(StopReason::TimeLimit)
+    }
+}
+
+#[test]
+fn a_bound_that_is_not_covered_is_said_to_be_incomplete() {
+    let program = parse("shared x; thread t * 3 { for i in 0..6 { x.fetch_add(1); } }");
+    let subject = Interpreter::new(&program);
+    let limits = Limits { preemptions: Some(2), ..Options::new(MemoryModel::Sc).limits };
+    let options = Options { engine: Engine::Dpor, limits, ..Options::new(MemoryModel::Sc) };
+    let covered = |patience: u64| {
+        let report = check_subject(&subject, &options, &Patience(AtomicU64::new(patience)));
+        (report.stop, report.coverage.unwrap_or_default())
+    };
+    let seen: Vec<_> = (0..60).map(|times| covered(1.5f64.powi(times) as u64)).collect();
+    let all = (StopReason::PreemptionLimit, "all executions with at most 2 preemptions".to_string());
+    let incomplete = (StopReason::PreemptionLimit, "within the bound, incomplete".to_string());
+    let cut = (StopReason::TimeLimit, String::new());
+    let mut kinds = seen.clone();
+    kinds.dedup();
+    assert_eq!(kinds, [cut, incomplete, all]);
 }

@@ -244,6 +244,27 @@ fn c_statements_run() {
 }
 
 #[test]
+fn a_compare_exchange_keeps_both_orders() {
+    let call = |orders: &str| {
+        let text = format!(
+            "C t\n{{}}\nP0(atomic_int *x) {{ int e = 1; atomic_compare_exchange_strong{orders}); }}\nexists (x=1)\n"
+        );
+        parse(Arc::new(Source::new("t.litmus", text))).map(|litmus| litmus.program.to_string())
+    };
+    for (orders, expected) in [
+        ("(x, &e, 5", "seqcst seqcst"),
+        ("_explicit(x, &e, 5, memory_order_acq_rel, memory_order_relaxed", "acqrel relaxed"),
+        ("_explicit(x, &e, 5, memory_order_relaxed, memory_order_acquire", "relaxed acquire"),
+        ("_explicit(x, &e, 5, memory_order_acq_rel", "acqrel acquire"),
+    ] {
+        let program = call(orders).unwrap();
+        assert!(program.contains(&format!(" 5 {expected}\n")), "{orders}: {program}");
+    }
+    let error = call("_explicit(x, &e, 5, memory_order_release, memory_order_release").unwrap_err();
+    assert!(error[0].message.contains("that fails cannot release"), "{error:?}");
+}
+
+#[test]
 fn c_atomics_return_what_they_should() {
     assert_eq!(
         c(

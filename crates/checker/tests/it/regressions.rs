@@ -97,8 +97,10 @@ fn a_grandchild_can_allocate() {
 #[test]
 fn an_exchange_behind_the_last_cell_is_a_failure() {
     let beyond = Place::Deref { pointer: Loc::global(0).pointer().into(), offset: 1, access: Access::Atomic };
-    let cas =
-        |place| Instr::Cas { dst: Reg(0), place, expected: 0.into(), desired: 1.into(), ordering: Ordering::SeqCst };
+    let cas = |place| {
+        let (success, failure) = (Ordering::SeqCst, Ordering::SeqCst);
+        Instr::Cas { dst: Reg(0), place, expected: 0.into(), desired: 1.into(), success, failure }
+    };
     let program = one_thread(1, vec![cas(beyond), Instr::End]);
     assert_eq!(findings(&program, MemoryModel::Tso), ["invalid-pointer: main: "]);
 }

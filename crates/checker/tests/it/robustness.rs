@@ -151,7 +151,7 @@ fn heap(block: Loc) -> (u8, u64) {
 fn objects(operation: &Operation, result: i64) -> Vec<((u8, u64), Option<bool>)> {
     let lock = |lock: u32, mode: LockMode| ((1, u64::from(lock)), Some(mode == LockMode::Exclusive));
     match *operation {
-        Operation::Lock { lock: l, mode } | Operation::Unlock { lock: l, mode, .. } => vec![lock(l, mode)],
+        Operation::Lock { lock: l, mode, .. } | Operation::Unlock { lock: l, mode, .. } => vec![lock(l, mode)],
         Operation::TryLock { lock: l, mode } if result == 1 => vec![lock(l, mode)],
         Operation::TryLock { lock: l, .. } => vec![((1, l.into()), None)],
         Operation::Wait { condvar, lock: l } | Operation::Reacquire { condvar, lock: l } => {

@@ -28,9 +28,11 @@ impl Lowering {
             Statement::Cas { dst, place, expected, desired, ordering } => {
                 let (expected_text, desired_text) = (self.value_text(expected), self.value_text(desired));
                 let (expected, desired) = (self.value(expected), self.value(desired));
+                let (place_text, place) = (self.place_text(place), self.place(place));
+                let (success, failure) = (ordering, ordering.on_failure());
                 (
-                    format!("{} = cas({}, {expected_text}, {desired_text})", var_text(dst), self.place_text(place)),
-                    Instr::Cas { dst: var(dst), place: self.place(place), expected, desired, ordering },
+                    format!("{} = cas({}, {expected_text}, {desired_text})", var_text(dst), place_text),
+                    Instr::Cas { dst: var(dst), place, expected, desired, success, failure },
                 )
             }
             _ => unreachable!("only accesses are given"),
@@ -48,7 +50,14 @@ impl Lowering {
             ),
             Look::Cas { expected, desired } => (
                 format!("cas({text}, {expected}, {desired})"),
-                Instr::Cas { dst: SEEN, place, expected: expected.into(), desired: desired.into(), ordering },
+                Instr::Cas {
+                    dst: SEEN,
+                    place,
+                    expected: expected.into(),
+                    desired: desired.into(),
+                    success: ordering,
+                    failure: ordering.on_failure(),
+                },
             ),
         }
     }

@@ -30,6 +30,7 @@ pub(super) fn read(builder: &mut Builder) {
     if let Engine::Random { seed: known } | Engine::Pct { seed: known, .. } = &mut builder.engine {
         *known = seed();
     }
+    builder.must_verify |= env::var_os("UNTHREAD_MUST_VERIFY").is_some_and(|value| value != "0");
     builder.log |= env::var_os("UNTHREAD_LOG").is_some() || env::var_os("LOOM_LOG").is_some();
 }
 

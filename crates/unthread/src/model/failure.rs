@@ -1,16 +1,16 @@
 //! What a check found, for people: the execution as a table with a column per thread, and how to see it again.
 
+use super::words::{Words, references_left};
 use super::{MemoryModel, Report, StopReason, Verdict, environment, page};
 use crate::runtime::ClosureSubject;
 use std::path::PathBuf;
 use std::time::Duration;
-use unthread_checker::execution::{Describe, Failure, Operation, ThreadId, ThreadKey};
+use unthread_checker::execution::ThreadId;
 use unthread_checker::explore::{Options, Replay};
-use unthread_checker::program::{LockMode, Ordering, Span};
+use unthread_checker::program::Span;
 use unthread_checker::report::json::JsonViolation;
 use unthread_checker::report::{EngineFailure, Violation};
-use unthread_checker::schedule::Action;
-use unthread_checker::trace::{self, Event, Trace};
+use unthread_checker::trace::{self, Trace};
 
 /// What there is to say about a report.
 pub(super) struct Story {
@@ -28,6 +28,10 @@ pub(super) struct Story {
     drawn: Option<String>,
     /// Nothing is wrong, and no operation of two threads met.
     are_apart: bool,
+    /// A thread that had not ended when the main thread had.
+    left: Option<String>,
+    /// A panic that was left to whoever joins the thread.
+    panic: Option<String>,
     html: Option<PathBuf>,
 }
 
@@ -55,7 +59,13 @@ impl Story {
             let trace = trace::replay(subject, options.rules.unbounded(), &violation.schedule).ok();
             let shown = trace.as_ref().map_or(String::new(), |trace| table(subject, trace));
             let replay = replay_line(options.memory, &violation.schedule.to_string());
-            let told = trace.map(|trace| page::tell(subject, violation, &trace, replay));
+            let told = trace.map(|trace| {
+                let told = page::tell(subject, violation, &trace, replay);
+                match references_left(subject, violation, &trace) {
+                    Some(sentence) => JsonViolation { sentence, ..told },
+                    None => told,
+                }
+            });
             (places(subject, violation), shown, told)
         };
         let told: Vec<_> = report.violations.iter().map(tell).collect();
@@ -68,6 +78,10 @@ impl Story {
         let busiest = subject.names.borrow().busiest().map(ToString::to_string);
         let are_apart = report.verdict() == Verdict::Verified && subject.counting.meetings.are_missing();
         let drawn = subject.names.borrow().drawn().map(|(kind, site)| format!("{kind} at {site}"));
+        let left = subject.names.borrow().left().map(|(thread, site)| {
+            format!("{thread} still waits at {site} when main has ended, and the process ends with main (see `all_threads_end`)")
+        });
+        let panic = subject.names.borrow().panic().map(str::to_string);
         Story {
             memory: options.memory,
             took,
@@ -79,6 +93,8 @@ impl Story {
             busiest,
             drawn,
             are_apart,
+            left,
+            panic,
             html,
         }
     }
@@ -117,9 +133,10 @@ impl Story {
             StopReason::EventLimit if self.left_out.is_some() => None,
             StopReason::EventLimit => Some(format!(
                 "event-limit: an execution has more than {} events{}. A loop that waits for other threads needs a hint: call \
-                 `unthread::thread::yield_now()` or `unthread::hint::spin_loop()` in it. If nothing loops, raise `max_branches` (UNTHREAD_MAX_EVENTS)",
+                 `unthread::thread::yield_now()` or `unthread::hint::spin_loop()` in it. If nothing loops, raise `max_branches` (UNTHREAD_MAX_EVENTS){}",
                 self.events,
-                self.busiest.as_ref().map_or(String::new(), |place| format!(", most of them at {place}"))
+                self.busiest.as_ref().map_or(String::new(), |place| format!(", most of them at {place}")),
+                self.panic.as_ref().map_or(String::new(), |panic| format!(". In some execution, {panic}"))
             )),
             StopReason::Nondeterminism(why) => Some(format!(
                 "nondeterminism: the test depends on more than the schedule. It did something else when it was run again in the same way: {why}. Threads may depend on \
@@ -138,6 +155,11 @@ impl Story {
     /// Whether several threads ran, and nothing that one of them did could matter to another.
     pub(super) fn are_apart(&self) -> bool {
         self.are_apart
+    }
+
+    /// A thread that had not ended when the main thread had.
+    pub(super) fn left(&self) -> Option<&str> {
+        self.left.as_deref()
     }
 
     /// What was done.
@@ -213,6 +235,7 @@ fn replay_line(memory: MemoryModel, schedule: &str) -> String {
 
 fn executions(report: &Report) -> String {
     match report.statistics.executions {
+        0 if !report.violations.is_empty() => "the first execution".to_string(),
         1 => "1 execution".to_string(),
         n => format!("{n} executions"),
     }
@@ -240,20 +263,21 @@ fn table(subject: &ClosureSubject, trace: &Trace) -> String {
     let mut heading = vec!["step".to_string()];
     heading.extend(threads.iter().cloned());
     heading.extend(["at".to_string()].into_iter().chain(buffered.then(|| "its store buffer".to_string())));
-    let mut rows = vec![heading];
+    let (mut rows, words) = (vec![heading], Words { subject, trace });
     for (at, event) in trace.events.iter().enumerate() {
         let mut row = vec![(at + 1).to_string()];
         let ThreadId(acting) = event.step.thread;
         for thread in 0..threads.len() {
-            row.push(if thread == acting as usize { words(subject, event, trace) } else { String::new() });
+            row.push(if thread == acting as usize { words.event(event) } else { String::new() });
         }
         row.push(subject.site(event.span).map_or(String::new(), |site| short(&site.file, site.line)));
         if buffered {
-            let waiting = event.buffer.iter().map(|entry| format!("{}={}", subject.loc_name(entry.loc), entry.value));
+            let waiting = event.buffer.iter().map(|entry| words.stored(entry.loc, entry.value, "="));
             row.push(waiting.collect::<Vec<_>>().join(", "));
         }
         rows.push(row);
     }
+    let rows = folded(&rows);
     let widths: Vec<usize> =
         (0..rows[0].len()).map(|at| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)).collect();
     let line = |row: &Vec<String>| {
@@ -263,84 +287,38 @@ fn table(subject: &ClosureSubject, trace: &Trace) -> String {
     rows.iter().map(line).collect()
 }
 
+/// The most rows that are recognised when they are repeated.
+const LONGEST_PERIOD: usize = 6;
+
+/// The rows, without those that do the same as the ones before again and again: a thread that spins.
+fn folded(rows: &[Vec<String>]) -> Vec<Vec<String>> {
+    let (mut kept, mut at) = (Vec::new(), 0);
+    while at < rows.len() {
+        let times = |period: usize| {
+            let same = |again: usize| rows.get(again).is_some_and(|row| row[1..] == rows[again - period][1..]);
+            (at + period..).take_while(|&again| same(again)).count() / period
+        };
+        match (1..=LONGEST_PERIOD).map(|period| (period, times(period))).find(|&(_, times)| times > 2) {
+            Some((period, times)) => {
+                kept.extend_from_slice(&rows[at..at + period]);
+                let mut row = vec![String::new(); rows[at].len()];
+                let last = rows[at].iter().skip(1).position(|cell| !cell.is_empty()).unwrap_or(0) + 1;
+                row[0] = "…".to_string();
+                row[last] = format!("and so on, {times} times more");
+                kept.push(row);
+                at += period * (times + 1);
+            }
+            None => {
+                kept.push(rows[at].clone());
+                at += 1;
+            }
+        }
+    }
+    kept
+}
+
 /// The file without its folders, and the line.
 fn short(file: &str, line: u32) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     format!("{name}:{line}")
-}
-
-/// What an event did.
-pub(super) fn words(subject: &ClosureSubject, event: &Event, trace: &Trace) -> String {
-    let loc = |loc| subject.loc_name(loc);
-    let thread = |key| name_of_thread(trace, key);
-    let result = event.result;
-    let Some(operation) = &event.operation else {
-        return event.written.map_or(String::new(), |(at, value)| format!("{} = {value} arrives", loc(at)));
-    };
-    let done = match operation {
-        Operation::Read { loc: at, ordering, .. } => format!("load {} → {result}{}", loc(*at), suffix(*ordering)),
-        Operation::Write { loc: at, value, ordering, .. } => {
-            format!("store {} = {value}{}", loc(*at), suffix(*ordering))
-        }
-        Operation::Rmw { loc: at, op, operand, .. } => {
-            format!("{} {} {result}→{}", op.name(), loc(*at), op.apply(result, *operand))
-        }
-        Operation::Cas { loc: at, expected, desired, .. } => match result == *expected {
-            true => format!("exchange {} {expected}→{desired}", loc(*at)),
-            false => format!("exchange {} fails: {result}, not {expected}", loc(*at)),
-        },
-        Operation::Touch { loc: at, writes } => format!("{} {}", if *writes { "write" } else { "read" }, loc(*at)),
-        Operation::Count { loc: at, by, .. } => format!("{} {result}→{}", loc(*at), result + by),
-        Operation::Fence { ordering } => format!("fence{}", suffix(*ordering)),
-        Operation::Lock { lock, mode } => format!("lock{} {}", shared(*mode), subject.lock_name(*lock)),
-        Operation::TryLock { lock, mode } => {
-            let outcome = if result == 1 { "" } else { " fails" };
-            format!("try to lock{} {}{outcome}", shared(*mode), subject.lock_name(*lock))
-        }
-        Operation::Unlock { lock, .. } => format!("unlock {}", subject.lock_name(*lock)),
-        Operation::Downgrade { lock } => format!("downgrade {}", subject.lock_name(*lock)),
-        Operation::Wait { condvar, .. } => format!("wait for {}", subject.condvar_name(*condvar)),
-        Operation::Reacquire { condvar, .. } => format!("woken by {}", subject.condvar_name(*condvar)),
-        Operation::Notify { condvar, all } => match (event.step.action, all) {
-            (Action::Choose(_), _) | (_, false) => format!("notify one of {}", subject.condvar_name(*condvar)),
-            _ => format!("notify all of {}", subject.condvar_name(*condvar)),
-        },
-        Operation::Fork { child } => format!("spawn {}", thread(*child)),
-        Operation::Join { thread: key } => format!("join {}", thread(*key)),
-        Operation::HasEnded { thread: key } => format!("has {} ended → {}", thread(*key), result != 0),
-        Operation::Choose { .. } => format!("choose {result}"),
-        Operation::Yield => "spin".to_string(),
-        Operation::Fail(failure) => failed(failure),
-        Operation::End => "end".to_string(),
-        other => format!("{other:?}"),
-    };
-    match (&event.failure, operation) {
-        (Some(_), Operation::Fail(_)) | (None, _) => done,
-        (Some(failure), _) => format!("{done} {}", failed(failure)),
-    }
-}
-
-/// A thread's name, by its key.
-pub(super) fn name_of_thread(trace: &Trace, key: ThreadKey) -> String {
-    let found = trace.threads.iter().find(|thread| thread.key == key);
-    found.map_or("a thread".to_string(), |thread| thread.name.clone())
-}
-
-fn failed(failure: &Failure) -> String {
-    let line = failure.message.lines().next().unwrap_or_default();
-    format!("✗ {line}")
-}
-
-fn shared(mode: LockMode) -> &'static str {
-    if mode == LockMode::Shared { " shared" } else { "" }
-}
-
-fn suffix(ordering: Ordering) -> &'static str {
-    match ordering {
-        Ordering::Relaxed => "",
-        Ordering::Acquire => " (Acquire)",
-        Ordering::Release => " (Release)",
-        Ordering::AcqRel => " (AcqRel)",
-        Ordering::SeqCst => " (SeqCst)",
-    }
 }

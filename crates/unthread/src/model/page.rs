@@ -1,8 +1,8 @@
 //! A failure told by the checker: in a sentence, and as a file to look at.
 
-use super::failure::{name_of_thread, words};
+use super::words::{Words, name_of_thread};
 use super::{Report, Verdict};
-use crate::runtime::ClosureSubject;
+use crate::runtime::{ClosureSubject, read_source};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use unthread_checker::execution::{Describe, Operation, Stuck};
@@ -57,7 +57,7 @@ pub(super) fn write(
     let mut page = Page { title: report.program.clone(), ..Page::default() };
     let steps = told.iter().flat_map(|violation| &violation.story.steps);
     for file in steps.filter_map(|step| step.file.as_deref()) {
-        if let Some(text) = source(file) {
+        if let Some(text) = read_source(file) {
             page.add_source(file, &text);
         }
     }
@@ -98,12 +98,6 @@ fn json(report: &Report, told: &[JsonViolation], took: Duration) -> JsonReport {
     }
 }
 
-/// The text of a source file. Compilers name files from the folder of the workspace, tests run in that of the package.
-fn source(file: &str) -> Option<String> {
-    let here = std::env::current_dir().ok()?;
-    here.ancestors().find_map(|folder| std::fs::read_to_string(folder.join(file)).ok())
-}
-
 fn location(subject: &ClosureSubject, span: Span) -> JsonLocation {
     let site = subject.site(span);
     let (line, column) = site.as_ref().map_or((0, 0), |site| (site.line as usize, site.column as usize));
@@ -125,18 +119,21 @@ fn step(subject: &ClosureSubject, event: &Event, trace: &Trace) -> JsonStep {
                 | Operation::Choose { .. }
         )
     );
+    // What objects keep in their cells is not what the code under test reads and writes.
+    let is_memory = |loc| Words { subject, trace }.is_memory(loc);
+    let inside = accessed.filter(|&loc| !is_memory(loc)).map(|loc| subject.loc_name(loc));
     let store = |cell: String, value: i64| JsonStore { cell, value, value_as: spelled(value) };
     JsonStep {
         step: event.step.to_string(),
         thread: event.step.thread.0,
         name: trace.threads[event.step.thread.index()].name.clone(),
         kind: operation.map_or(StepKind::Flush, StepKind::of),
-        text: words(subject, event, trace),
+        text: Words { subject, trace }.event(event),
         file: Some(file).filter(|file| !file.is_empty()),
         line,
         column,
-        cell: accessed.map(|loc| subject.loc_name(loc)),
-        object: operation.and_then(|operation| object(subject, operation, trace)),
+        cell: accessed.filter(|&loc| is_memory(loc)).map(|loc| subject.loc_name(loc)),
+        object: operation.and_then(|operation| object(subject, operation, trace)).or(inside),
         read: (returns && event.failure.is_none()).then_some(event.result),
         written: event.written.map(|(_, value)| value),
         written_as: event.written.and_then(|(_, value)| spelled(value)),

@@ -4,7 +4,8 @@ use super::current::Naming;
 use super::execution::Settings;
 use super::fiber::{Fiber, Handover, StackRange};
 use super::leave::Left;
-use super::panics::{self, Panicked};
+use super::noise::Window;
+use super::panics::{self, LeftPanic, Panicked};
 use super::places::Allocations;
 use super::{Request, forget_block};
 use std::any::Any;
@@ -34,6 +35,8 @@ pub(crate) struct ThreadContext {
     pub(crate) dropped: RefCell<Vec<Dropped>>,
     pub(crate) n_objects: Cell<u32>,
     pub(crate) open_accesses: RefCell<Vec<OpenAccess>>,
+    /// Locks that it holds for reading, as often as it does.
+    pub(crate) reads: RefCell<Vec<u32>>,
     pub(crate) n_forks: Cell<u32>,
     /// The thread that it forks, before the machine has been told.
     pub(crate) child: Cell<Option<usize>>,
@@ -49,6 +52,8 @@ pub(crate) struct ThreadContext {
     pub(crate) panicked: RefCell<Option<Panicked>>,
     /// The panic before that one.
     pub(crate) panicked_before: RefCell<Option<Panicked>>,
+    /// The panic of the thread that it joined last, if that one panicked.
+    pub(super) joined: RefCell<Option<LeftPanic>>,
     pub(crate) spin: RefCell<super::spin::Spin>,
     /// Its stack, until it has ended.
     pub(crate) stack: Cell<StackRange>,
@@ -64,6 +69,8 @@ pub(crate) struct ThreadContext {
     pub(crate) unwinds: Cell<bool>,
     /// It is on its own stack right now.
     pub(crate) runs: Cell<bool>,
+    /// The standard library is about to say that it ends the process, which it does not.
+    pub(super) quiet: Cell<Option<Window>>,
     /// It has been left where going on would have ended the process.
     pub(crate) stopped: Cell<bool>,
     /// Why, if that was none of its own doing.
@@ -115,6 +122,7 @@ impl ThreadContext {
             allocations: Allocations::default(),
             calls: Cell::new(0),
             stack_base: Cell::new(0),
+            reads: RefCell::default(),
             n_forks: Cell::new(0),
             child: Cell::new(None),
             token: Cell::new(None),
@@ -124,12 +132,14 @@ impl ThreadContext {
             locals: RefCell::default(),
             panicked: RefCell::default(),
             panicked_before: RefCell::default(),
+            joined: RefCell::default(),
             spin: RefCell::default(),
             wakeups_left: Cell::new(settings.wakeups),
             failures_left: Cell::new(settings.failures),
             timeouts_left: Cell::new(settings.timeouts),
             unwinds: Cell::new(false),
             runs: Cell::new(false),
+            quiet: Cell::new(None),
             stopped: Cell::new(false),
             left: Cell::new(None),
             last: Cell::new(None),

@@ -6,6 +6,8 @@ use super::fiber::Fiber;
 use super::lifetimes::Lifetimes;
 use super::meetings::{Meetings, Visits};
 use super::names::Names;
+use super::noise::Window;
+use super::panics::LeftPanic;
 use super::places::Blocks;
 use super::windows::Windows;
 use super::{Beat, Request, leave, name, panics};
@@ -61,6 +63,8 @@ pub(crate) struct Execution {
     n_operations: Cell<u32>,
     /// How often each place was come to since there have been many.
     late_places: RefCell<FxHashMap<u32, u32>>,
+    /// Panics that nobody has handled yet.
+    pub(super) panics: RefCell<Vec<LeftPanic>>,
     /// What must be gone in the end, by a number of its own, and where it was made.
     pub(crate) must_go: RefCell<FxHashMap<usize, (&'static str, u32)>>,
 }
@@ -78,6 +82,12 @@ pub(crate) struct Settings {
     pub(crate) turns: Option<u32>,
     /// The least size of each thread's stack, in bytes.
     pub(crate) stack: usize,
+    /// A thread that holds a lock for reading may take it again, whoever waits to write.
+    pub(crate) recursive_reads: bool,
+    /// A panic of a thread is a failure, whoever may join it.
+    pub(crate) thread_panics_fail: bool,
+    /// Threads must come to their ends when the main thread has.
+    pub(crate) all_threads_end: bool,
 }
 
 /// What became of loops that count their turns, in all executions of a check, and whether its threads met.
@@ -128,6 +138,7 @@ impl Execution {
             visits: Visits::default(),
             n_operations: Cell::new(0),
             late_places: RefCell::default(),
+            panics: RefCell::default(),
             must_go: RefCell::default(),
         })
     }
@@ -142,6 +153,8 @@ impl Execution {
     ) -> usize {
         let mut threads = self.threads.borrow_mut();
         let index = threads.len();
+        let shown = name.clone().unwrap_or_else(|| format!("thread {index}"));
+        self.names.borrow_mut().note_thread(key, shown);
         let context = Box::new(ThreadContext::new(key, name, self.settings));
         // SAFETY: contexts are boxed and live as long as the execution, which unwinds or leaks every fiber before it goes.
         let this: &'static ThreadContext = unsafe { NonNull::from(&*context).as_ref() };
@@ -221,12 +234,13 @@ impl Execution {
             let message = format!("a static is dropped: {}", panics::message(&*payload));
             return Some(Failure::new(FailureKind::Panic, message));
         }
-        let left = self.must_go.borrow();
-        let mut left: Vec<_> = left.values().collect();
+        let (left, counts) = (self.must_go.borrow(), self.counts.borrow());
+        let mut left: Vec<_> = left.iter().map(|(at, &(kind, site))| (kind, site, counts.get(at).copied())).collect();
         left.sort_unstable();
-        let &&(kind, site) = left.first()?;
+        let &(kind, site, object) = left.first()?;
         let names = self.names.borrow();
         let place = names.get_site(site).map_or(String::new(), |site| format!(", made at {site}"));
+        let kind = object.map_or(kind.to_string(), |object| format!("`{}`", names.object_name(object)));
         let message = match left.len() {
             1 => format!("{kind}{place}, is leaked"),
             n => format!("{n} objects are leaked, among them {kind}{place}"),
@@ -255,12 +269,24 @@ impl Execution {
             && !self.lifetimes.is_broken()
             && !self.is_cut()
             && !self.names.borrow().destructors_panic;
-        if !is_safe || !self.unwind() {
+        if !is_safe || !self.unwind_quietly() {
             self.forget();
         }
         if self.is_stopped() {
             panics::settle();
         }
+    }
+
+    /// Unwinds threads. What destructors print on the way is nobody's business.
+    fn unwind_quietly(&self) -> bool {
+        let has_ended = |thread: &ThreadContext| thread.fiber.borrow().as_ref().is_none_or(Fiber::has_ended);
+        if self.threads.borrow().iter().all(|thread| has_ended(thread)) {
+            return self.unwind();
+        }
+        let window = Window::open();
+        let unwound = self.unwind();
+        window.close_quietly();
+        unwound
     }
 
     /// Unwinds threads, the youngest first, as it may borrow from those that made it, and drops what statics hold. Says whether that could be done.

@@ -206,7 +206,7 @@ mod unix {
     /// Writes to the terminal, whoever has locked what.
     pub(in super::super) fn write(text: &str) {
         // SAFETY: the text is as long as it says.
-        unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+        unsafe { libc::write(super::super::noise::stream(), text.as_ptr().cast(), text.len()) };
     }
 
     /// Ends the process as a test that fails.

@@ -1,7 +1,9 @@
 //! Names that mean the same in every execution of a check: objects by who made them and as which, places in the source by number.
 
 use super::places::{Block, Place};
+use super::source::Sources;
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::panic::Location;
 use unthread_checker::execution::ThreadKey;
 
@@ -15,6 +17,12 @@ pub(crate) struct Names {
     /// Blocks of memory that objects were used in.
     blocks: FxHashMap<Block, u32>,
     descriptions: Vec<Description>,
+    /// Threads as people see them, and whose token an object is.
+    threads: FxHashMap<ThreadKey, String>,
+    owners: FxHashMap<u32, ThreadKey>,
+    sources: Sources,
+    /// What objects are called, as far as anybody has asked, and how many have each name.
+    called: RefCell<(Vec<String>, FxHashMap<String, u32>)>,
     sites: Vec<Site>,
     /// Sites in this crate: destructors, which nobody calls by name.
     ours: Vec<u32>,
@@ -30,6 +38,10 @@ pub(crate) struct Names {
     pub(crate) destructors_panic: bool,
     /// The first object whose name was drawn.
     drawn: Option<u32>,
+    /// The first panic that was left to whoever joins the thread.
+    panic: Option<String>,
+    /// A thread that had not ended when the main thread had, and where it waits.
+    left: Option<(String, u32)>,
     /// The place that a long execution came to most often, and how often.
     busiest: Option<(u32, u32)>,
 }
@@ -125,6 +137,27 @@ impl Names {
         Some((kind, self.get_site(made_at)?))
     }
 
+    /// A panic was left to whoever joins the thread.
+    pub(crate) fn note_panic(&mut self, told: String) {
+        self.panic.get_or_insert(told);
+    }
+
+    /// The first panic that was left to whoever joins the thread.
+    pub(crate) fn panic(&self) -> Option<&str> {
+        self.panic.as_deref()
+    }
+
+    /// A thread had not ended when the main thread had.
+    pub(crate) fn note_left(&mut self, thread: String, site: u32) {
+        self.left.get_or_insert((thread, site));
+    }
+
+    /// A thread that had not ended when the main thread had, and where it waits.
+    pub(crate) fn left(&self) -> Option<(&str, &Site)> {
+        let (thread, site) = self.left.as_ref()?;
+        Some((thread, self.get_site(*site)?))
+    }
+
     /// A long execution came to a place so often.
     pub(crate) fn note_busy(&mut self, times: u32, site: u32) {
         self.busiest = self.busiest.max(Some((times, site)));
@@ -159,11 +192,51 @@ impl Names {
         }) as u32
     }
 
-    /// What people call an object.
+    /// A thread, as people call it.
+    pub(crate) fn note_thread(&mut self, key: ThreadKey, name: String) {
+        self.threads.insert(key, name);
+    }
+
+    /// What people call a thread.
+    pub(crate) fn thread(&self, key: ThreadKey) -> Option<&str> {
+        self.threads.get(&key).map(String::as_str)
+    }
+
+    /// An object belongs to a thread.
+    pub(crate) fn note_owner(&mut self, object: u32, owner: ThreadKey) {
+        self.owners.insert(object, owner);
+    }
+
+    /// What the thread is called that an object belongs to.
+    pub(crate) fn owner(&self, object: u32) -> Option<&str> {
+        self.thread(*self.owners.get(&object)?)
+    }
+
+    /// What an object is called: by the variable or field that it was made for, where the source is there and says so, or else by its type and line. Of several with the
+    /// same name, all but the first have a number.
     pub(crate) fn object_name(&self, object: u32) -> String {
-        let Some(description) = self.description(object) else { return format!("#{object}") };
-        let line = self.get_site(description.made_at).map_or(0, |site| site.line);
-        format!("{}@{line}#{object}", description.kind)
+        let (called, times) = &mut *self.called.borrow_mut();
+        while called.len() <= object as usize {
+            let Some(name) = self.first_name(called.len() as u32) else { return format!("#{object}") };
+            let nth = times.entry(name.clone()).or_default();
+            *nth += 1;
+            called.push(if *nth == 1 { name } else { format!("{name}#{nth}") });
+        }
+        called[object as usize].clone()
+    }
+
+    fn first_name(&self, object: u32) -> Option<String> {
+        let Description { kind, made_at, .. } = self.description(object)?;
+        if let Some(owner) = self.owner(object) {
+            return Some(format!("{kind} of {owner}"));
+        }
+        let site = self.get_site(made_at)?;
+        Some(match self.sources.variable(site) {
+            // The count of references is not what they refer to, and the two ends of a channel are not the channel.
+            Some(variable) if matches!(kind, "Arc" | "channel") => format!("{kind} {variable}"),
+            Some(variable) if !matches!(kind, "waker" | "message") => variable,
+            _ => format!("{kind}@{}", site.line),
+        })
     }
 
     /// What an object is.

@@ -5,18 +5,46 @@ use super::current::{Request, suspend, with_current};
 use super::execution::Execution;
 use super::fiber::{Fiber, Handover};
 use super::names::Site;
+use super::noise::Window;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
 use std::sync::Once;
-use unthread_checker::execution::{Failure, FailureKind, Operation};
+use unthread_checker::execution::{Failure, FailureKind, Operation, ThreadKey};
 
 /// What unwinds a thread that nobody waits for any more.
 pub(crate) struct Abandoned;
 
 /// A panic of a thread.
+#[derive(Clone)]
 pub(crate) struct Panicked {
     message: String,
     site: Option<Site>,
+}
+
+/// A panic that is left to whoever joins the thread.
+#[derive(Clone)]
+pub(crate) struct LeftPanic {
+    thread: ThreadKey,
+    name: String,
+    what: Panicked,
+}
+
+impl LeftPanic {
+    fn new(execution: &Execution, thread: &ThreadContext, what: Panicked) -> LeftPanic {
+        let name = execution.names.borrow().thread(thread.key).unwrap_or_default().to_string();
+        LeftPanic { thread: thread.key, name, what }
+    }
+
+    /// Which thread, and where.
+    fn place(&self) -> String {
+        let at = self.what.site.as_ref().map_or(String::new(), |site| format!(" at {site}"));
+        format!("{} panicked{at}", self.name)
+    }
+
+    /// The same, and what it said.
+    fn told(&self) -> String {
+        format!("{}: {}", self.place(), self.what.message.lines().next().unwrap_or_default())
+    }
 }
 
 /// From now on panics inside executions are noted instead of printed.
@@ -33,6 +61,7 @@ pub(crate) fn install() {
                 });
                 let panicked = Panicked { message: message(info.payload()), site };
                 if ends_process(info) && thread.runs.get() {
+                    thread.quiet.set(Some(Window::open()));
                     return prepare_to_stop(execution, thread, panicked);
                 }
                 *thread.panicked_before.borrow_mut() = thread.panicked.replace(Some(panicked));
@@ -84,6 +113,7 @@ fn catch_abort() {
 #[cfg(unix)]
 extern "C" fn on_abort(signal: libc::c_int) {
     let handover = with_current(|execution, thread| {
+        drop(thread.quiet.take());
         let handover = thread.handover.get().filter(|_| thread.runs.get())?;
         if !thread.stopped.get() {
             prepare_to_stop(execution, thread, Panicked { message: ABORTS.to_string(), site: None });
@@ -164,13 +194,97 @@ pub(crate) fn fail(payload: &(dyn Any + Send)) {
         return;
     }
     with_current(|execution, thread| {
-        let panicked = thread.panicked.borrow_mut().take();
-        let panicked = panicked.unwrap_or_else(|| Panicked { message: message(payload), site: None });
+        let panicked = noted(thread, payload);
         let site = panicked.site.map(|site| execution.names.borrow_mut().find_or_add(site));
         let site = site.unwrap_or(thread.request.borrow().site);
         let failure = Failure::new(FailureKind::Panic, panicked.message);
         suspend(execution, thread, Request { site, ..Request::of(Operation::Fail(failure)) });
     });
+}
+
+/// The panic by which the running thread has unwound.
+fn noted(thread: &ThreadContext, payload: &(dyn Any + Send)) -> Panicked {
+    let said = message(payload);
+    // The last one that was noted may have been caught long ago.
+    let panicked = thread.panicked.take().filter(|panicked| panicked.message == said);
+    let panicked = panicked.unwrap_or(Panicked { message: said, site: None });
+    match thread.joined.take() {
+        // It went on with the panic of another thread.
+        Some(cause) if panicked.site.is_none() && panicked.message == cause.what.message => cause.what,
+        Some(cause) if OF_OTHERS.iter().any(|end| panicked.message.ends_with(end)) => {
+            let message = format!("{}\n{}: {}", cause.what.message, cause.place(), panicked.message);
+            Panicked { message, site: panicked.site }
+        }
+        _ => panicked,
+    }
+}
+
+/// How panics end that say that another thread has panicked: of `join().unwrap()`, and of a scope.
+const OF_OTHERS: [&str; 2] = ["Any { .. }", SCOPED];
+
+/// What a scope says of a thread that nobody joined.
+pub(crate) const SCOPED: &str = "a scoped thread panicked";
+
+/// Whether a panic of the running thread is for whoever joins it. Otherwise, it is a failure. That nobody can join it any more is seen in the end: when a handle goes is nothing that
+/// others see.
+pub(crate) fn is_for_joiner(payload: &(dyn Any + Send)) -> bool {
+    let is_wanted =
+        |execution: &Execution, _: &ThreadContext| !execution.settings.thread_panics_fail && !execution.abandoned.get();
+    !payload.is::<Abandoned>() && with_current(is_wanted).unwrap_or(false)
+}
+
+/// Leaves the panic of the running thread to whoever joins it.
+pub(crate) fn leave_panic(payload: &(dyn Any + Send)) {
+    with_current(|execution, thread| {
+        let what = noted(thread, payload);
+        let left = LeftPanic::new(execution, thread, what);
+        let mut names = execution.names.borrow_mut();
+        names.mark_unfit("a thread has panicked");
+        names.note_panic(left.told());
+        execution.panics.borrow_mut().push(left);
+    });
+}
+
+/// Somebody has joined a thread. Says whether that one has panicked and nobody has handled it yet.
+pub(crate) fn take(joined: ThreadKey) -> bool {
+    let taken = with_current(|execution, thread| {
+        let mut panics = execution.panics.borrow_mut();
+        let at = panics.iter().position(|left| left.thread == joined)?;
+        *thread.joined.borrow_mut() = Some(panics.remove(at));
+        Some(())
+    });
+    taken.flatten().is_some()
+}
+
+/// Does something while it is known that the running thread has panicked.
+pub(crate) fn while_known<R>(f: impl FnOnce() -> R) -> R {
+    let key = with_current(|execution, thread| {
+        let what = thread.panicked.borrow().clone()?;
+        execution.panics.borrow_mut().push(LeftPanic::new(execution, thread, what));
+        Some(thread.key)
+    });
+    let result = f();
+    if let Some(key) = key.flatten() {
+        with_current(|execution, _| execution.panics.borrow_mut().retain(|left| left.thread != key));
+    }
+    result
+}
+
+impl Execution {
+    /// A panic that nobody has handled when all is over.
+    pub(super) fn unhandled(&self) -> Option<Failure> {
+        let panics = self.panics.borrow();
+        let left = panics.first()?;
+        let message = format!("{}\n{}, and nobody joined it", left.what.message, left.place());
+        Some(Failure::new(FailureKind::Panic, message))
+    }
+
+    /// Panics that nobody has handled so far.
+    pub(super) fn panics_so_far(&self) -> Option<String> {
+        let panics = self.panics.borrow();
+        let told = panics.iter().map(LeftPanic::told);
+        (!panics.is_empty()).then(|| told.collect::<Vec<_>>().join("; "))
+    }
 }
 
 /// What a panic says.

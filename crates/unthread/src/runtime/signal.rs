@@ -40,7 +40,8 @@ impl Signal {
     /// A compare-exchange. Gives what was there.
     #[track_caller]
     pub(crate) fn exchange(self, expected: i64, desired: i64) -> i64 {
-        request(self.request(Operation::Cas { loc: self.loc(), expected, desired, ordering: Ordering::SeqCst }))
+        let (loc, success, failure) = (self.loc(), Ordering::SeqCst, Ordering::SeqCst);
+        request(self.request(Operation::Cas { loc, expected, desired, success, failure }))
     }
 
     /// A read-modify-write, once the cell does not show `while_value` any more.

@@ -116,7 +116,7 @@ impl Spin {
             Operation::HasEnded { .. } if result != 0 => return,
             Operation::HasEnded { thread } => Deed::Ask(thread),
             Operation::TryLock { lock, mode } if result == 0 => Deed::Fail(lock, mode),
-            Operation::Lock { lock, mode } | Operation::TryLock { lock, mode } => Deed::Take(lock, mode),
+            Operation::Lock { lock, mode, .. } | Operation::TryLock { lock, mode } => Deed::Take(lock, mode),
             Operation::Unlock { lock, mode, .. } => Deed::GiveBack(lock, mode),
             _ => return self.changed(),
         };

@@ -9,7 +9,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use unthread_checker::execution::{
-    Buffers, Describe, Dropped, Failure, FailureKind, Operation, Poll, State, Subject, ThreadKey, Waits,
+    Buffers, Describe, Dropped, Failure, FailureKind, Operation, Poll, State, Status, Subject, ThreadKey, Waits,
 };
 use unthread_checker::program::{Loc, Span};
 use unthread_checker::report::FinalState;
@@ -58,6 +58,16 @@ impl ClosureSubject {
     /// Where an operation stands.
     pub(crate) fn site(&self, span: Span) -> Option<Site> {
         self.names.borrow().get_site(span.start).cloned()
+    }
+
+    /// The type of an object.
+    pub(crate) fn kind(&self, object: u32) -> &'static str {
+        self.names.borrow().description(object).map_or("", |description| description.kind)
+    }
+
+    /// The thread that an object belongs to.
+    pub(crate) fn owner(&self, object: u32) -> Option<String> {
+        self.names.borrow().owner(object).map(str::to_string)
     }
 
     fn object_name(&self, object: u32) -> String {
@@ -184,8 +194,22 @@ impl Subject for ClosureSubject {
         thread.request.waits.clone()
     }
 
+    /// The process ends with its main thread.
+    fn is_over(&self, state: &State<ClosureThread>) -> bool {
+        let ended = state.threads.first().is_some_and(|main| main.status == Status::Ended);
+        ended && !self.settings.all_threads_end
+    }
+
     fn left_behind(&self, state: &State<ClosureThread>) -> Option<Failure> {
         let execution = &state.threads.first()?.local.execution;
+        if let Some(failure) = execution.unhandled() {
+            return Some(failure);
+        }
+        if let Some(waiting) = state.threads.iter().find(|thread| thread.status != Status::Ended) {
+            // What it holds is not lost; nor can anything be dropped that it may use.
+            self.names.borrow_mut().note_left(self.name(&waiting.local), waiting.local.request.site);
+            return None;
+        }
         self.has_statics.set(self.has_statics.get() || !execution.lazies.borrow().is_empty());
         execution.left_behind(state.shared.cells())
     }
@@ -222,6 +246,10 @@ impl Describe for ClosureSubject {
 
     fn has_plain_cells(&self) -> bool {
         true
+    }
+
+    fn aside(&self, state: &State<ClosureThread>) -> Option<String> {
+        state.threads.first()?.local.execution.panics_so_far()
     }
 
     /// Values that are left are seen by the destructors of statics, if by anyone.

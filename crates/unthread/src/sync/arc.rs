@@ -21,6 +21,19 @@ use unthread_checker::execution::Operation;
 use unthread_checker::program::{Loc, Ordering};
 
 /// A shared pointer, as in [`std::sync`].
+///
+/// Only the standard pointer becomes an `Arc<dyn Trait>` or an `Arc<[T]>` by itself. Where the compiler says "expected `Arc<dyn Trait>`, found `Arc<Type>`", [`Arc::coerce`] is what is missing;
+/// arrays, errors and [`Any`] also have `into`.
+///
+/// ```
+/// use unthread::sync::Arc;
+/// # unthread::model(|| {
+/// let number: Arc<dyn std::fmt::Display> = Arc::coerce(Arc::new(7), |number| number);
+/// assert_eq!(number.to_string(), "7");
+/// # });
+/// ```
+#[doc(alias = "CoerceUnsized")]
+#[doc(alias = "unsize")]
 pub struct Arc<T: ?Sized> {
     /// Counts along, and owns the value.
     value: ManuallyDrop<std::sync::Arc<T>>,
@@ -93,8 +106,8 @@ impl Count {
     /// Changes the number of references if it is the expected one. Gives what it was.
     #[track_caller]
     fn exchange(self, expected: i64, desired: i64) -> i64 {
-        let (loc, ordering) = (Loc::global(self.0 as usize), Ordering::Relaxed);
-        perform(Operation::Cas { loc, expected, desired, ordering })
+        let (loc, success, failure) = (Loc::global(self.0 as usize), Ordering::Relaxed, Ordering::Relaxed);
+        perform(Operation::Cas { loc, expected, desired, success, failure })
     }
 }
 
@@ -103,6 +116,22 @@ impl<T> Arc<T> {
     #[track_caller]
     pub fn new(value: T) -> Arc<T> {
         Arc::from_std(std::sync::Arc::new(value))
+    }
+
+    /// The same pointer, to the value as something unsized, as the standard pointer becomes one by itself: `let shape: Arc<dyn Shape> = Arc::coerce(circle, |shape| shape)`.
+    ///
+    /// # Panics
+    /// If what the function gives is another pointer than the one that it was given.
+    #[doc(alias = "CoerceUnsized")]
+    #[doc(alias = "unsize")]
+    #[track_caller]
+    pub fn coerce<U: ?Sized>(this: Arc<T>, as_other: fn(std::sync::Arc<T>) -> std::sync::Arc<U>) -> Arc<U> {
+        let address = Arc::as_ptr(&this).addr();
+        this.into_type(|value| {
+            let other = as_other(value);
+            assert!(std::sync::Arc::as_ptr(&other).addr() == address, "the pointer must stay the same");
+            other
+        })
     }
 
     /// A pinned pointer to a value.

@@ -10,7 +10,7 @@ use crate::runtime::{
 use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
-use unthread_checker::execution::Operation;
+use unthread_checker::execution::{Operation, Queue};
 use unthread_checker::program::{Access, Loc, LockMode, Ordering};
 
 /// A lock around a value.
@@ -90,8 +90,40 @@ impl<T: ?Sized> Lock<T> {
 
     /// Waits until it can be taken, and takes it.
     #[track_caller]
-    pub(super) fn take(&self, mode: LockMode) {
-        request(Request::on(self.contents(), Operation::Lock { lock: self.number(), mode }));
+    pub(super) fn take(&self, mode: LockMode, queue: Queue) {
+        request(Request::on(self.contents(), Operation::Lock { lock: self.number(), mode, queue }));
+    }
+
+    /// The queue for those who want to read: the standard library may let a thread wait behind a writer that waits, though it holds the lock.
+    #[track_caller]
+    pub(super) fn queue_for_reading(&self) -> Queue {
+        let lock = self.number();
+        let holds = with_thread(|execution, thread| {
+            !execution.settings.recursive_reads && thread.reads.borrow().contains(&lock)
+        });
+        if holds { Queue::Behind } else { Queue::None }
+    }
+
+    /// The thread has taken it for reading.
+    #[track_caller]
+    pub(super) fn begin_reading(&self) {
+        let lock = self.number();
+        with_thread(|_, thread| thread.reads.borrow_mut().push(lock));
+    }
+
+    /// The thread gives back what it had for reading.
+    #[track_caller]
+    pub(super) fn end_reading(&self) {
+        abandon_or((), || {
+            let lock = self.number();
+            with_thread(|_, thread| {
+                let mut reads = thread.reads.borrow_mut();
+                if let Some(at) = reads.iter().position(|&held| held == lock) {
+                    reads.swap_remove(at);
+                }
+            });
+        });
+        self.give_back(LockMode::Shared);
     }
 
     /// Takes it, and makes a guard, if it can be taken.
@@ -142,12 +174,12 @@ impl<T: ?Sized> Lock<T> {
     /// That thread shares it from now on.
     #[track_caller]
     pub(super) fn downgrade(&self, holding: &Holding) {
-        abandon_or((), || {
+        if is_live() {
             holding.before.note_change();
             holding.end_change();
             with_execution(|execution| execution.names.borrow_mut().mark_unfit("a lock is downgraded"));
             request(Request::on(self.contents(), Operation::Downgrade { lock: self.number() }));
-        });
+        }
     }
 
     /// The value, for whoever has exclusive access.
@@ -161,27 +193,31 @@ impl<T: ?Sized> Lock<T> {
     /// Whoever has exclusive access looks at the value, and may change it.
     #[track_caller]
     fn look(&self) {
-        abandon_or((), || {
-            with_thread(|_, thread| thread.spin.borrow_mut().changed());
-            if let Some(contents) = self.contents() {
-                let loc = Loc::global(self.number() as usize);
-                let (ordering, access) = (Ordering::Relaxed, Access::Atomic);
-                request(Request::on(Some(contents), Operation::Read { loc, ordering, access }));
-            }
-        });
+        if !is_live() {
+            return;
+        }
+        with_thread(|_, thread| thread.spin.borrow_mut().changed());
+        if let Some(contents) = self.contents() {
+            let loc = Loc::global(self.number() as usize);
+            let (ordering, access) = (Ordering::Relaxed, Access::Atomic);
+            request(Request::on(Some(contents), Operation::Read { loc, ordering, access }));
+        }
     }
 
     /// Whether it is poisoned, as anyone can ask at any time.
     #[track_caller]
     pub(super) fn is_poisoned(&self) -> bool {
         let (loc, ordering, access) = (Loc::global(self.number() as usize), Ordering::Relaxed, Access::Atomic);
-        abandon_or(false, || perform(Operation::Read { loc, ordering, access }) != 0)
+        // Not in a closure: who calls is the place.
+        is_live() && perform(Operation::Read { loc, ordering, access }) != 0
     }
 
     #[track_caller]
     pub(super) fn set_poisoned(&self, poisoned: bool) {
         let (loc, ordering, access) = (Loc::global(self.number() as usize), Ordering::Relaxed, Access::Atomic);
-        abandon_or(0, || perform(Operation::Write { loc, value: poisoned.into(), ordering, access }));
+        if is_live() {
+            perform(Operation::Write { loc, value: poisoned.into(), ordering, access });
+        }
     }
 
     /// What whoever holds it gets: an error if it is poisoned.

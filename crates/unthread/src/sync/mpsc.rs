@@ -10,6 +10,7 @@ pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, 
 
 mod channel;
 
+pub(crate) use channel::in_words;
 use channel::{Handle, Shared};
 use std::fmt;
 use std::time::Duration;

@@ -3,6 +3,7 @@
 use super::guard::{exclusive_guard_traits, lock_methods};
 use super::lock::{Holding, Lock};
 use std::sync::{LockResult, TryLockResult};
+use unthread_checker::execution::Queue;
 use unthread_checker::program::LockMode;
 
 /// A mutex, as in [`std::sync`]. It is poisoned when a thread panics that holds it.
@@ -25,7 +26,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Waits until the mutex is free and takes it.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        self.inner.take(LockMode::Exclusive);
+        self.inner.take(LockMode::Exclusive, Queue::None);
         self.guard()
     }
 

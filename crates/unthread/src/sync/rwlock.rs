@@ -3,9 +3,13 @@
 use super::guard::{exclusive_guard_traits, guard_traits, lock_methods};
 use super::lock::{Holding, Lock};
 use std::sync::{LockResult, TryLockResult};
+use unthread_checker::execution::Queue;
 use unthread_checker::program::LockMode;
 
 /// A read-write lock, as in [`std::sync`]. It is poisoned when a thread panics that holds it for writing.
+///
+/// A thread that holds it for reading had better not take it again: where another one waits to write by then, the standard library may let both wait for ever, and the check
+/// says so, unless [`recursive_reads`](crate::model::Builder::recursive_reads) are allowed.
 pub struct RwLock<T: ?Sized> {
     inner: Lock<T>,
 }
@@ -32,7 +36,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Waits until nobody writes.
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        self.inner.take(LockMode::Shared);
+        self.inner.take(LockMode::Shared, self.inner.queue_for_reading());
         self.read_guard()
     }
 
@@ -45,7 +49,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Waits until nobody else reads or writes.
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        self.inner.take(LockMode::Exclusive);
+        self.inner.take(LockMode::Exclusive, Queue::Ahead);
         self.write_guard()
     }
 
@@ -57,6 +61,7 @@ impl<T: ?Sized> RwLock<T> {
 
     #[track_caller]
     fn read_guard(&self) -> LockResult<RwLockReadGuard<'_, T>> {
+        self.inner.begin_reading();
         self.inner.judge(RwLockReadGuard { lock: self, not_send: std::marker::PhantomData })
     }
 
@@ -73,6 +78,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         let lock = this.lock;
         lock.inner.downgrade(&this.holding);
         std::mem::forget(this);
+        lock.inner.begin_reading();
         RwLockReadGuard { lock, not_send: std::marker::PhantomData }
     }
 }
@@ -80,7 +86,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     #[track_caller]
     fn drop(&mut self) {
-        self.lock.inner.give_back(LockMode::Shared);
+        self.lock.inner.end_reading();
     }
 }
 

@@ -7,22 +7,30 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Runs a closure that can spawn threads which borrow; waits for all of them.
+/// Runs a closure that can spawn threads which borrow; waits for all of them. Panics if one of them has, and nobody joined it.
 #[track_caller]
 pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     let scope = Scope { threads: RefCell::default(), scope: PhantomData, env: PhantomData };
-    // A panic ends the check, as that of any thread: those of the scope need not be waited for.
-    let result = catch_unwind(AssertUnwindSafe(|| f(&scope))).inspect_err(|payload| runtime::fail(&**payload));
-    // Threads of the scope may have spawned others while they were waited for.
-    let next = || scope.threads.borrow_mut().pop_front();
-    while let Some(thread) = next() {
-        // What it borrows, it may have changed.
-        thread.wait_for_end(usize::MAX);
+    let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    match result {
+        Ok(result) => {
+            if scope.wait() {
+                panic!("{}", runtime::SCOPED);
+            }
+            result
+        }
+        Err(payload) => {
+            if !runtime::is_for_joiner(&*payload) {
+                // It ends the check: the threads of the scope need not be waited for.
+                runtime::fail(&*payload);
+            }
+            runtime::while_known(|| scope.wait());
+            resume_unwind(payload)
+        }
     }
-    result.unwrap_or_else(|payload| resume_unwind(payload))
 }
 
 /// Spawns threads that may borrow.
@@ -34,6 +42,22 @@ pub struct Scope<'scope, 'env: 'scope> {
 
 // SAFETY: all threads of an execution are coroutines on one OS thread.
 unsafe impl Sync for Scope<'_, '_> {}
+
+impl Scope<'_, '_> {
+    /// Waits for all threads. Says whether one has panicked that nobody joined.
+    #[track_caller]
+    fn wait(&self) -> bool {
+        let mut panicked = false;
+        // Threads of the scope may have spawned others while they were waited for.
+        let next = || self.threads.borrow_mut().pop_front();
+        while let Some(thread) = next() {
+            // What it borrows, it may have changed.
+            thread.wait_for_end(usize::MAX);
+            panicked |= thread.take_panic();
+        }
+        panicked
+    }
+}
 
 impl<'scope> Scope<'scope, '_> {
     /// Runs a closure in a new thread, which ends before the scope does.

@@ -23,14 +23,18 @@ mod learning;
 mod lifetimes;
 mod loom_is_wrong;
 mod nondeterminism;
+mod orderings;
 mod polling;
 mod raw;
+mod read_again;
 mod scripts;
 mod shapes;
 mod spinning;
 mod statics;
 mod surface;
+mod thread_panics;
 mod types;
+mod words;
 
 use unthread::model::{Builder, MemoryModel, Report, Verdict};
 

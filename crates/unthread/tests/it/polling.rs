@@ -368,7 +368,7 @@ fn a_loop_that_tries_a_lock_nobody_gives_back_never_ends() {
         }
         other.join().unwrap();
     });
-    assert_eq!((kind, message.contains("`Mutex@")), ("livelock", true), "{message}");
+    assert_eq!((kind, message.contains("`lock`")), ("livelock", true), "{message}");
 }
 
 #[test]

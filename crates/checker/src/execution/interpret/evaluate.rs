@@ -1,7 +1,7 @@
 //! From an instruction and a thread's registers to the operation that the thread is at.
 
 use super::{Interpreter, IrThread, MOST_CHOICES, MOST_LOCAL_STEPS};
-use crate::execution::{Failure, FailureKind, Operation, ThreadKey};
+use crate::execution::{Failure, FailureKind, Operation, Queue, ThreadKey};
 use crate::program::{Access, DivisionByZero, Expr, Indexed, Instr, Loc, Place};
 
 impl Interpreter<'_> {
@@ -21,14 +21,17 @@ impl Interpreter<'_> {
             Instr::Rmw { place: at, op, operand, ordering, .. } => {
                 Operation::Rmw { loc: place(at)?.0, op: *op, operand: eval(operand)?, ordering: *ordering }
             }
-            Instr::Cas { place: at, expected, desired, ordering, .. } => Operation::Cas {
+            Instr::Cas { place: at, expected, desired, success, failure, .. } => Operation::Cas {
                 loc: place(at)?.0,
                 expected: eval(expected)?,
                 desired: eval(desired)?,
-                ordering: *ordering,
+                success: *success,
+                failure: *failure,
             },
             Instr::Fence { ordering } => Operation::Fence { ordering: *ordering },
-            Instr::Lock { lock, mode } => Operation::Lock { lock: self.indexed(thread, lock)?, mode: *mode },
+            Instr::Lock { lock, mode } => {
+                Operation::Lock { lock: self.indexed(thread, lock)?, mode: *mode, queue: Queue::None }
+            }
             Instr::TryLock { lock, mode, .. } => Operation::TryLock { lock: self.indexed(thread, lock)?, mode: *mode },
             Instr::Unlock { lock, mode } => {
                 Operation::Unlock { lock: self.indexed(thread, lock)?, mode: *mode, silent: false }

@@ -227,7 +227,7 @@ impl Known<'_> {
             | Operation::Write { .. }
             | Operation::Touch { .. }
             | Operation::Count { .. } => vec![self.access(actor, found)],
-            Operation::Lock { lock, mode } => {
+            Operation::Lock { lock, mode, .. } => {
                 let taken = taken(value, mode);
                 let take = |taken| Outcome::result(version(value)).writing(Cell::of_lock(lock, object), taken);
                 taken.map(take).into_iter().collect()
@@ -365,7 +365,7 @@ pub(super) fn held_after(operation: &Operation, result: i64, held: &Held) -> Hel
         Operation::Unlock { lock, mode, .. } => release(lock, mode),
         Operation::Wait { lock, .. } => release(lock, LockMode::Exclusive),
         Operation::TryLock { .. } if result == 0 => {}
-        Operation::Lock { lock, mode } | Operation::TryLock { lock, mode } => held.push((lock, mode)),
+        Operation::Lock { lock, mode, .. } | Operation::TryLock { lock, mode } => held.push((lock, mode)),
         Operation::Reacquire { lock, .. } => held.push((lock, LockMode::Exclusive)),
         _ => {}
     }
@@ -386,7 +386,7 @@ pub(super) fn values_before<T>(run: &Run<T>) -> Vec<Vec<i64>> {
     let mut cells: BTreeMap<Cell, i64> = created.collect();
     for (_, thread, at, event) in events {
         let (lock, mode, takes) = match event.operation {
-            Operation::Lock { lock, mode } => (lock, mode, true),
+            Operation::Lock { lock, mode, .. } => (lock, mode, true),
             Operation::TryLock { lock, mode } => (lock, mode, event.result != 0),
             Operation::Reacquire { lock, .. } => (lock, LockMode::Exclusive, true),
             Operation::Unlock { lock, mode, .. } => (lock, mode, false),

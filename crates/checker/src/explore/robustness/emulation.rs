@@ -163,7 +163,7 @@ impl<'a> Emulation<'a> {
             // Everybody who reads or writes memory meets the holder of the bus there.
             Operation::Lock { lock, .. } | Operation::Unlock { lock, .. }
                 if self.machine.subject.bus() == Some(lock) => {}
-            Operation::Lock { lock, mode } | Operation::Unlock { lock, mode, .. } => {
+            Operation::Lock { lock, mode, .. } | Operation::Unlock { lock, mode, .. } => {
                 touched.push((Object::Lock(lock), lock_mode(mode)));
             }
             Operation::TryLock { lock, mode } => {

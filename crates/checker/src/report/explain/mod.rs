@@ -38,6 +38,8 @@ pub fn explain(kind: &str, story: &mut Story) -> Explanation {
         "deadlock" => teller.deadlock(),
         "livelock" => teller.livelock(),
         "use-after-free" => teller.freed(),
+        // Who has not given something back is known to the subject.
+        "leak" => None,
         "condition" => teller.between(None),
         "null-dereference" => teller.seen(teller.failed()),
         _ => teller.between(teller.failed()),

@@ -1,7 +1,9 @@
 //! How the shared pointer is made from other things, and what becomes of it.
 
 use super::Arc;
+use std::any::Any;
 use std::borrow::{Cow, ToOwned};
+use std::error::Error;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,24 @@ impl<T, const N: usize> From<[T; N]> for Arc<[T]> {
     #[track_caller]
     fn from(value: [T; N]) -> Self {
         Arc::from_std(std::sync::Arc::new(value))
+    }
+}
+
+impl<T, const N: usize> From<Arc<[T; N]>> for Arc<[T]> {
+    fn from(array: Arc<[T; N]>) -> Self {
+        Arc::coerce(array, |array| array)
+    }
+}
+
+impl<T: Any + Send + Sync> From<Arc<T>> for Arc<dyn Any + Send + Sync> {
+    fn from(value: Arc<T>) -> Self {
+        Arc::coerce(value, |value| value)
+    }
+}
+
+impl<'a, T: Error + Send + Sync + 'a> From<Arc<T>> for Arc<dyn Error + Send + Sync + 'a> {
+    fn from(error: Arc<T>) -> Self {
+        Arc::coerce(error, |error| error)
     }
 }
 

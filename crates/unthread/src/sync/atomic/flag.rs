@@ -1,6 +1,6 @@
 //! The atomic `bool`.
 
-use super::value::{Atomic, Value, common_methods};
+use super::value::{Atomic, Orders, Value, common_methods};
 use crate::runtime::Number;
 use std::fmt;
 use std::sync::atomic::Ordering;

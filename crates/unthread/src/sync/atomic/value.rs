@@ -42,6 +42,45 @@ pub(crate) fn ordering(order: Ordering) -> program::Ordering {
     }
 }
 
+/// The orderings of a compare-exchange: of one that stores, and of one that does not.
+#[derive(Clone, Copy)]
+pub(crate) struct Orders {
+    pub(crate) success: Ordering,
+    pub(crate) failure: Ordering,
+}
+
+impl Orders {
+    /// Both, of one that was given only the first.
+    pub(crate) fn of(success: Ordering) -> Orders {
+        let failure = match success {
+            Ordering::AcqRel => Ordering::Acquire,
+            Ordering::Release => Ordering::Relaxed,
+            other => other,
+        };
+        Orders { success, failure }
+    }
+}
+
+/// What reads cannot have; in the standard library's words.
+#[track_caller]
+fn require_read(order: Ordering, what: &str) {
+    match order {
+        Ordering::Release => panic!("there is no such thing as a release {what}"),
+        Ordering::AcqRel => panic!("there is no such thing as an acquire-release {what}"),
+        _ => {}
+    }
+}
+
+/// What stores cannot have; in the standard library's words.
+#[track_caller]
+fn require_store(order: Ordering) {
+    match order {
+        Ordering::Acquire => panic!("there is no such thing as an acquire store"),
+        Ordering::AcqRel => panic!("there is no such thing as an acquire-release store"),
+        _ => {}
+    }
+}
+
 impl<T: Value> Atomic<T> {
     #[cfg(not(feature = "const-new"))]
     #[track_caller]
@@ -93,7 +132,7 @@ impl<T: Value> Atomic<T> {
 
     #[track_caller]
     pub(crate) fn load(&self, order: Ordering) -> T {
-        assert!(!matches!(order, Ordering::Release | Ordering::AcqRel), "there is no such thing as a release load");
+        require_read(order, "load");
         let (loc, ordering) = (self.loc(), ordering(order));
         T::from_number(perform(Operation::Read { loc, ordering, access: Access::Atomic }))
     }
@@ -107,7 +146,7 @@ impl<T: Value> Atomic<T> {
 
     #[track_caller]
     pub(crate) fn store(&self, value: T, order: Ordering) {
-        assert!(!matches!(order, Ordering::Acquire | Ordering::AcqRel), "there is no such thing as an acquire store");
+        require_store(order);
         let (loc, ordering, value) = (self.loc(), ordering(order), value.number());
         perform(Operation::Write { loc, value, ordering, access: Access::Atomic });
     }
@@ -119,20 +158,23 @@ impl<T: Value> Atomic<T> {
     }
 
     #[track_caller]
-    pub(crate) fn exchange(&self, expected: T, desired: T, order: Ordering) -> Result<T, T> {
-        let (loc, ordering) = (self.loc(), ordering(order));
-        let old = perform(Operation::Cas { loc, expected: expected.number(), desired: desired.number(), ordering });
+    pub(crate) fn exchange(&self, expected: T, desired: T, orders: Orders) -> Result<T, T> {
+        require_read(orders.failure, "failure ordering");
+        let (loc, success, failure) = (self.loc(), ordering(orders.success), ordering(orders.failure));
+        let (wanted, new) = (expected.number(), desired.number());
+        let old = perform(Operation::Cas { loc, expected: wanted, desired: new, success, failure });
         let old = T::from_number(old);
         if old == expected { Ok(old) } else { Err(old) }
     }
 
     /// May fail though the value is the expected one.
     #[track_caller]
-    pub(crate) fn exchange_weak(&self, expected: T, desired: T, order: Ordering) -> Result<T, T> {
+    pub(crate) fn exchange_weak(&self, expected: T, desired: T, orders: Orders) -> Result<T, T> {
+        require_read(orders.failure, "failure ordering");
         if happens(|thread| &thread.failures_left) {
-            return Err(self.load(Ordering::Relaxed));
+            return Err(self.load(orders.failure));
         }
-        self.exchange(expected, desired, order)
+        self.exchange(expected, desired, orders)
     }
 
     /// The value, for whoever has exclusive access. It goes back to a cell when it is used again.
@@ -222,7 +264,7 @@ macro_rules! common_methods {
         /// Writes `new` if the value is `current`. Gives the old value.
         #[track_caller]
         pub fn compare_and_swap(&self, current: $value, new: $value, order: Ordering) -> $value {
-            self.inner.exchange(current, new, order).unwrap_or_else(|old| old)
+            self.inner.exchange(current, new, Orders::of(order)).unwrap_or_else(|old| old)
         }
 
         /// Writes `new` if the value is `current`. Gives the old value: `Ok` if it was written.
@@ -232,9 +274,9 @@ macro_rules! common_methods {
             current: $value,
             new: $value,
             success: Ordering,
-            _: Ordering,
+            failure: Ordering,
         ) -> Result<$value, $value> {
-            self.inner.exchange(current, new, success)
+            self.inner.exchange(current, new, Orders { success, failure })
         }
 
         /// Like [`Self::compare_exchange`], but it may fail without a reason.
@@ -244,9 +286,9 @@ macro_rules! common_methods {
             current: $value,
             new: $value,
             success: Ordering,
-            _: Ordering,
+            failure: Ordering,
         ) -> Result<$value, $value> {
-            self.inner.exchange_weak(current, new, success)
+            self.inner.exchange_weak(current, new, Orders { success, failure })
         }
 
         /// Tries to change the value with a function until nobody comes in between, or until it gives nothing.
@@ -259,7 +301,7 @@ macro_rules! common_methods {
         ) -> Result<$value, $value> {
             let mut old = self.load(fetch);
             while let Some(new) = f(old) {
-                match self.inner.exchange_weak(old, new, set) {
+                match self.inner.exchange_weak(old, new, Orders { success: set, failure: fetch }) {
                     Ok(old) => return Ok(old),
                     Err(now) => old = now,
                 }

@@ -73,6 +73,35 @@ const WAITING: i64 = 1 << 32;
 /// More than that.
 const CLOSED: i64 = 1 << 40;
 
+/// An operation on a channel's cell, as what it does to the channel.
+pub(crate) fn in_words(op: RmwOp, operand: i64, found: i64, name: &str) -> String {
+    let (before, after) = (contents(found), contents(op.apply(found, operand)));
+    let what = match (op, operand) {
+        (RmwOp::Take, _) => "receive from",
+        (_, 0) => "look at",
+        (_, 1) => "send to",
+        (RmwOp::Add, WAITING) => "wait at",
+        (RmwOp::Sub, WAITING) => "wait no more at",
+        _ => "close",
+    };
+    match before == after {
+        true => format!("{what} {name}: {before}"),
+        false => format!("{what} {name}: {before} → {after}"),
+    }
+}
+
+/// What a channel's cell says. Who receives from one that is closed and empty takes one off.
+fn contents(cell: i64) -> String {
+    let closed = (cell + CLOSED / 2) / CLOSED;
+    let messages = (cell - closed * CLOSED).max(0) % WAITING;
+    let messages = match messages {
+        0 => "empty".to_string(),
+        1 => "1 message".to_string(),
+        n => format!("{n} messages"),
+    };
+    if closed > 0 { format!("{messages}, closed") } else { messages }
+}
+
 impl<T> Shared<T> {
     #[track_caller]
     pub(super) fn new(bound: Option<usize>) -> Rc<Shared<T>> {

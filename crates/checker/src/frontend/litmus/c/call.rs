@@ -11,7 +11,12 @@ struct Arguments {
     span: Span,
     terms: std::vec::IntoIter<Term>,
     order: Ordering,
+    /// The second order: that of a compare-exchange which fails.
+    failure: Option<Ordering>,
 }
+
+/// The orders of a compare-exchange that says none.
+const FULL: (Ordering, Ordering) = (Ordering::SeqCst, Ordering::SeqCst);
 
 /// Which value a read-modify-write gives.
 enum Wanted {
@@ -37,21 +42,22 @@ impl Thread<'_, '_> {
         Ok(Term::Value(value))
     }
 
-    /// Reads the arguments; memory orders are taken out. The first of several orders counts.
+    /// Reads the arguments; memory orders are taken out.
     fn arguments(&mut self, name: &str, span: Span) -> Parsed<Arguments> {
         self.cursor.expect("(")?;
-        let (mut terms, mut order) = (Vec::new(), None);
+        let (mut terms, mut orders) = (Vec::new(), Vec::new());
         while !self.cursor.eat(")") {
             match self.memory_order() {
-                Some(found) => order = order.or(Some(found)),
+                Some(found) => orders.push(found),
                 None => terms.push(self.expression_term()?),
             }
             if !self.cursor.at_symbol(")") {
                 self.cursor.expect(",")?;
             }
         }
-        let order = order.unwrap_or(Ordering::SeqCst);
-        Ok(Arguments { name: name.to_string(), span, terms: terms.into_iter(), order })
+        let order = orders.first().copied().unwrap_or(Ordering::SeqCst);
+        let failure = orders.get(1).copied();
+        Ok(Arguments { name: name.to_string(), span, terms: terms.into_iter(), order, failure })
     }
 
     fn memory_order(&mut self) -> Option<Ordering> {
@@ -145,7 +151,7 @@ impl Thread<'_, '_> {
             "cmpxchg" | "atomic_cmpxchg" => {
                 let place = self.pointer(arguments)?;
                 let (expected, desired) = (self.operand(arguments)?, self.operand(arguments)?);
-                return Ok(Some(self.emit_cas(place, expected, desired)));
+                return Ok(Some(self.emit_cas(place, expected, desired, FULL)));
             }
             _ => {}
         }
@@ -185,7 +191,7 @@ impl Thread<'_, '_> {
         let place = self.pointer(arguments)?;
         let (head, end) = (self.code.label(), self.code.label());
         self.code.place(head);
-        let found = self.emit_cas(place, 0.into(), 1.into());
+        let found = self.emit_cas(place, 0.into(), 1.into(), FULL);
         self.code.branch(found, head, end);
         self.code.place(end);
         Ok(0.into())
@@ -225,14 +231,21 @@ impl Thread<'_, '_> {
         old.into()
     }
 
-    fn emit_cas(&mut self, place: Place, expected: Expr, desired: Expr) -> Expr {
+    fn emit_cas(&mut self, place: Place, expected: Expr, desired: Expr, orders: (Ordering, Ordering)) -> Expr {
         let dst = self.code.temporary();
-        self.code.emit(Instr::Cas { dst, place, expected, desired, ordering: Ordering::SeqCst });
+        let (success, failure) = orders;
+        self.code.emit(Instr::Cas { dst, place, expected, desired, success, failure });
         dst.into()
     }
 
     /// The second argument points to the expected value and receives the one that was found instead.
     fn compare_exchange(&mut self, arguments: &mut Arguments) -> Parsed<Expr> {
+        let success = arguments.order;
+        let failure = arguments.failure.unwrap_or(success.on_failure());
+        if !failure.is_of_read() {
+            let what = format!("`{}` that fails cannot release", arguments.name);
+            return Err(Diagnostic::new(arguments.span, what));
+        }
         let place = self.pointer(arguments)?;
         let term = self.next(arguments)?;
         let expected_in = match term {
@@ -250,7 +263,7 @@ impl Thread<'_, '_> {
             Err(reg) => self.code.assign(expected, *reg),
         }
         let desired = self.operand(arguments)?;
-        let found = self.emit_cas(place, expected.into(), desired);
+        let found = self.emit_cas(place, expected.into(), desired, (success, failure));
         let equal = fold(BinaryOp::Eq, found.clone(), expected.into());
         let (failed, end) = (self.code.label(), self.code.label());
         self.code.branch(equal.clone(), end, failed);

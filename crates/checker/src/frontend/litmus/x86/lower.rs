@@ -225,7 +225,8 @@ impl<'a> Lower<'a> {
         self.code.emit(Instr::Load { dst: old, place: place.clone(), ordering: Ordering::Relaxed });
         let desired = self.normal(bits, Expr::from(old).unary(UnaryOp::Neg));
         let expected = old.into();
-        self.code.emit(Instr::Cas { dst: seen, place, expected, desired, ordering: Ordering::SeqCst });
+        let (success, failure) = (Ordering::SeqCst, Ordering::SeqCst);
+        self.code.emit(Instr::Cas { dst: seen, place, expected, desired, success, failure });
         self.code.branch(Expr::from(seen).binary(BinaryOp::Eq, old.into()), done, again);
         self.code.place(done);
         self.compare(0.into(), old.into());

@@ -80,7 +80,8 @@ impl Lower<'_> {
             let place = self.memory(to, bits)?;
             let dst = self.code.temporary();
             let expected = expected.clone();
-            self.code.emit(Instr::Cas { dst, place, expected, desired: desired.clone(), ordering: Ordering::SeqCst });
+            let (success, failure) = (Ordering::SeqCst, Ordering::SeqCst);
+            self.code.emit(Instr::Cas { dst, place, expected, desired: desired.clone(), success, failure });
             dst.into()
         } else {
             self.read_once(to, bits)?

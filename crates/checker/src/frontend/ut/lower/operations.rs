@@ -38,6 +38,13 @@ enum Operation {
     CompareExchange,
 }
 
+impl Operation {
+    /// How many orderings can be written.
+    fn orderings(self) -> usize {
+        if matches!(self, Operation::Cas | Operation::CompareExchange) { 2 } else { 1 }
+    }
+}
+
 const ORDERINGS: [(&str, Ordering); 5] = [
     ("relaxed", Ordering::Relaxed),
     ("acquire", Ordering::Acquire),
@@ -61,19 +68,21 @@ impl<'a> Lowerer<'a, '_> {
             self.error(diagnostic);
             return 0.into();
         };
-        if arguments.len() < operands || arguments.len() > operands + 1 {
+        if arguments.len() < operands || arguments.len() > operands + operation.orderings() {
+            let orderings = if operation.orderings() == 2 { "one or two orderings" } else { "an ordering" };
             self.error(
                 Diagnostic::new(span, format!("`{}` is given {}", name.name, count(arguments.len())))
                     .label("wrong number of arguments")
-                    .hint(format!("write `{}`, with an ordering at the end if you like", usage(operation, &name.name))),
+                    .hint(format!("write `{}`, with {orderings} at the end if you like", usage(operation, &name.name))),
             );
             return 0.into();
         }
         let Some(place) = self.place(object) else { return 0.into() };
         let ordering = self.operation_ordering(operation, &name.name, arguments.get(operands));
+        let failure = self.failure_ordering(&name.name, ordering, arguments.get(operands + 1));
         self.check_plain(&place, operation, arguments.len() > operands, span);
         let operands: Vec<program::Expr> = arguments[..operands].iter().map(|operand| self.value(operand)).collect();
-        self.perform(operation, place.place, operands, ordering, span, want)
+        self.perform(operation, place.place, operands, (ordering, failure), span, want)
     }
 
     fn perform(
@@ -81,11 +90,12 @@ impl<'a> Lowerer<'a, '_> {
         operation: Operation,
         place: program::Place,
         operands: Vec<program::Expr>,
-        ordering: Ordering,
+        (ordering, failure): (Ordering, Ordering),
         span: Span,
         want: Want,
     ) -> program::Expr {
         let mut operands = operands.into_iter();
+        let success = ordering;
         let mut operand = || operands.next().unwrap_or(program::Expr::Const(0));
         match operation {
             Operation::Load => self.load(&place, ordering, want.register(), span),
@@ -110,7 +120,8 @@ impl<'a> Lowerer<'a, '_> {
             }
             Operation::CompareExchange => {
                 let dst = want.register().unwrap_or_else(|| self.builder.temporary());
-                self.emit(Instr::Cas { dst, place, expected: operand(), desired: operand(), ordering }, span);
+                let (expected, desired) = (operand(), operand());
+                self.emit(Instr::Cas { dst, place, expected, desired, success, failure }, span);
                 dst.into()
             }
             Operation::Cas => {
@@ -122,8 +133,9 @@ impl<'a> Lowerer<'a, '_> {
                     expected = copy.into();
                 }
                 let dst = self.builder.temporary();
-                self.emit(Instr::Cas { dst, place, expected: expected.clone(), desired: operand(), ordering }, span);
-                program::Expr::from(dst).binary(BinaryOp::Eq, expected)
+                let found = program::Expr::from(dst).binary(BinaryOp::Eq, expected.clone());
+                self.emit(Instr::Cas { dst, place, expected, desired: operand(), success, failure }, span);
+                found
             }
         }
     }
@@ -149,7 +161,19 @@ impl<'a> Lowerer<'a, '_> {
             Operation::Store => (Ordering::Relaxed, &["relaxed", "release", "seqcst"]),
             _ => (Ordering::SeqCst, &["relaxed", "acquire", "release", "acqrel", "seqcst"]),
         };
-        let Some(written) = written else { return default };
+        written.map_or(default, |written| self.written_ordering(name, default, allowed, written))
+    }
+
+    /// The ordering of a compare-exchange that fails: what is written, or the strongest that goes with the other one.
+    fn failure_ordering(&mut self, name: &str, success: Ordering, written: Option<&'a Expr>) -> Ordering {
+        let name = format!("{name} that fails");
+        let allowed = &["relaxed", "acquire", "seqcst"];
+        let default = success.on_failure();
+        written.map_or(default, |written| self.written_ordering(&name, default, allowed, written))
+    }
+
+    /// The ordering that is written, which must be one of those that are allowed.
+    fn written_ordering(&mut self, name: &str, default: Ordering, allowed: &[&str], written: &'a Expr) -> Ordering {
         let ExprKind::Name(word) = &written.kind else {
             self.error(
                 Diagnostic::new(written.span, "an ordering is expected here")

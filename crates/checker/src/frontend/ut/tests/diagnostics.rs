@@ -199,7 +199,7 @@ fn wrong_numbers_of_arguments() {
             4:53 `t` is given 1 argument
                 "fork t(1)": wrong number of arguments; write `fork t()`
             4:64 `cas` is given 1 argument
-                "count.cas(1)": wrong number of arguments; write `x.cas(old, new)`, with an ordering at the end if you like
+                "count.cas(1)": wrong number of arguments; write `x.cas(old, new)`, with one or two orderings at the end if you like
             4:78 `load` is given 2 arguments
                 "count.load(1, 2)": wrong number of arguments; write `x.load()`, with an ordering at the end if you like
             4:96 `panic` is given 2 arguments
@@ -234,6 +234,22 @@ fn orderings_must_make_sense() {
                 "p.fetch_add(1)": declared as `plain`; declare it as `shared` (a field: without `plain`), or read and assign it directly
             4:167 an atomic operation on plain data
                 "p.store(1, release)": declared as `plain`; declare it as `shared` (a field: without `plain`), or read and assign it directly
+        "#]],
+    );
+}
+
+#[test]
+fn a_compare_exchange_that_fails_cannot_release() {
+    check_body(
+        "count.cas(0, 1, release, release); count.compare_exchange(0, 1, acqrel, acqrel); count.cas(0, 1, acqrel, acquire); \
+         count.swap(1, seqcst, seqcst);",
+        expect![[r#"
+            4:26 a cas that fails cannot be release
+                "release": makes no sense here; write relaxed, acquire, seqcst
+            4:73 a compare_exchange that fails cannot be acqrel
+                "acqrel": makes no sense here; write relaxed, acquire, seqcst
+            4:116 `swap` is given 3 arguments
+                "count.swap(1, seqcst, seqcst)": wrong number of arguments; write `x.swap(value)`, with an ordering at the end if you like
         "#]],
     );
 }

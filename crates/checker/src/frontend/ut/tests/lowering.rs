@@ -62,6 +62,22 @@ fn a_test_and_set_loop_is_a_swap_and_a_branch() {
 }
 
 #[test]
+fn a_compare_exchange_has_an_ordering_for_when_it_fails() {
+    for (written, orderings) in [
+        ("", "seqcst seqcst"),
+        (", relaxed", "relaxed relaxed"),
+        (", acquire", "acquire acquire"),
+        (", release", "release relaxed"),
+        (", acqrel", "acqrel acquire"),
+        (", relaxed, seqcst", "relaxed seqcst"),
+        (", acqrel, relaxed", "acqrel relaxed"),
+    ] {
+        let program = printed(&format!("shared x; thread t {{ x.cas(0, 1{written}); }}"));
+        assert!(program.contains(&format!("cas x 0 1 {orderings}\n")), "{written}: {program}");
+    }
+}
+
+#[test]
 fn a_cas_loop_compares_with_what_was_read() {
     check(
         "shared x; thread t { loop { let old = x; if x.cas(old, old + 1) { break; } } }",
@@ -69,7 +85,7 @@ fn a_cas_loop_compares_with_what_was_read() {
         shared x = 0
         t() loop 0..3
            0  old = load x relaxed
-           1  %1 = cas x old old + 1 seqcst
+           1  %1 = cas x old old + 1 seqcst seqcst
            2  branch %1 == old ? 3 : 0
            3  end
         start t = t()
@@ -89,7 +105,7 @@ fn operations_of_one_instruction_set_the_variable_directly() {
             t()
                0  a = load x relaxed
                1  b = fetch_add x 1 seqcst
-               2  c = cas x 1 2 seqcst
+               2  c = cas x 1 2 seqcst seqcst
                3  d = try_lock m
                4  e = choose 0..a
                5  f = alloc 1
@@ -322,7 +338,7 @@ fn fields_are_offsets_and_new_stores_in_order() {
                5  %1 = load head relaxed
                6  %3 = load *(%1 + 1) relaxed
                7  v = load *(%3 + 0) plain relaxed
-               8  %1 = cas *(n + 1) 0 n seqcst
+               8  %1 = cas *(n + 1) 0 n seqcst seqcst
                9  free n
               10  end
             start t = t()
