@@ -6,6 +6,7 @@ mod book;
 mod browser;
 mod cargo;
 mod check;
+mod clients;
 mod documents;
 mod json;
 mod limits;
