@@ -12,8 +12,6 @@ pub(super) struct Deed {
     result: i64,
     written: Option<(Loc, i64)>,
     created: Vec<(Loc, i64)>,
-    /// How many objects it dropped then: in which order makes no difference.
-    n_dropped: usize,
 }
 
 /// Addresses are larger.
@@ -31,7 +29,6 @@ impl Deed {
             result: performed.result,
             written: performed.written,
             created: performed.created.clone(),
-            n_dropped: performed.dropped.len(),
         }
     }
 
@@ -57,13 +54,12 @@ impl Deed {
         let is_it = may_be_same(self.result, now.result)
             && operations.into_iter().all(|(before, now)| is_alike(before, now))
             && are_same(self.written.as_slice(), now.written.as_slice())
-            && are_same(&self.created, &now.created)
-            && self.n_dropped == now.dropped.len();
+            && are_same(&self.created, &now.created);
         is_it.then_some(()).ok_or_else(|| {
             let now = Deed::new(self.thread, self.span, now).words(subject);
             match self.words(subject) {
                 before if before == now => {
-                    format!("{} {before}; what it makes or drops then is something else the next time", name())
+                    format!("{} {before}; what it makes then has another value the next time", name())
                 }
                 _ => self.told(&name(), &now, subject),
             }
