@@ -5,11 +5,11 @@ use super::{MemoryModel, Report, StopReason, Verdict, environment, page};
 use crate::runtime::ClosureSubject;
 use std::path::PathBuf;
 use std::time::Duration;
-use unthread_checker::execution::ThreadId;
+use unthread_checker::execution::{FailureKind, ThreadId};
 use unthread_checker::explore::{Options, Replay};
 use unthread_checker::program::Span;
 use unthread_checker::report::json::JsonViolation;
-use unthread_checker::report::{EngineFailure, Violation};
+use unthread_checker::report::{EngineFailure, Violation, ViolationKind};
 use unthread_checker::trace::{self, Trace};
 
 /// What there is to say about a report.
@@ -17,8 +17,7 @@ pub(super) struct Story {
     memory: MemoryModel,
     took: Duration,
     under_sc: Option<bool>,
-    /// For each violation, where it happens, its table, and what the checker tells of it.
-    told: Vec<(String, String, Option<JsonViolation>)>,
+    told: Vec<Told>,
     events: u64,
     preemptions: Option<u32>,
     left_out: Option<LeftOut>,
@@ -38,6 +37,24 @@ pub(super) struct Story {
 /// What there is to say of threads that have nothing to do with one another.
 pub(super) const APART: &str = "no operation of two threads met: is everything under test built with unthread's types? `cargo unthread lint` lists what is not";
 
+const USE_AFTER_FREE: ViolationKind = ViolationKind::Failure(FailureKind::UseAfterFree);
+
+/// What a thread that uses something gone is told when the execution is followed once more: by then it is known where that was dropped.
+fn message_of_use(violation: &Violation, trace: &Trace) -> Option<String> {
+    let last = trace.events.last()?.failure.as_ref()?;
+    (violation.kind == USE_AFTER_FREE && last.kind == FailureKind::UseAfterFree).then(|| last.message.clone())
+}
+
+/// A violation in words.
+struct Told {
+    message: String,
+    /// Where it happens.
+    places: String,
+    table: String,
+    /// What the checker tells of it.
+    told: Option<JsonViolation>,
+}
+
 /// Executions that were left out: those in which a loop that counts its turns takes many in vain.
 pub(super) struct LeftOut {
     /// How many it took.
@@ -56,7 +73,9 @@ impl Story {
         left_out: Option<LeftOut>,
     ) -> Story {
         let tell = |violation: &Violation| {
+            subject.names.borrow_mut().locates_drops = violation.kind == USE_AFTER_FREE;
             let trace = trace::replay(subject, options.rules.unbounded(), &violation.schedule).ok();
+            let message = trace.as_ref().and_then(|trace| message_of_use(violation, trace));
             let shown = trace.as_ref().map_or(String::new(), |trace| table(subject, trace));
             let replay = replay_line(options.memory, &violation.schedule.to_string());
             let told = trace.map(|trace| {
@@ -66,11 +85,12 @@ impl Story {
                     None => told,
                 }
             });
-            (places(subject, violation), shown, told)
+            let message = message.unwrap_or_else(|| violation.message.clone());
+            Told { message, places: places(subject, violation), table: shown, told }
         };
         let told: Vec<_> = report.violations.iter().map(tell).collect();
         let html = environment::html().filter(|_| !told.is_empty()).and_then(|folder| {
-            let violations: Vec<_> = told.iter().filter_map(|told| told.2.clone()).collect();
+            let violations: Vec<_> = told.iter().filter_map(|told| told.told.clone()).collect();
             let written = page::write(&folder, report, &violations, took);
             written.inspect_err(|error| eprintln!("UNTHREAD_HTML={}: {error}", folder.display())).ok()
         });
@@ -102,8 +122,8 @@ impl Story {
     /// What is wrong.
     pub(super) fn violation(&self, report: &Report) -> String {
         let mut text = String::new();
-        for (violation, (places, table, told)) in report.violations.iter().zip(&self.told) {
-            text += &format!("{}: {}\n{places}\n{table}\n", violation.kind.name(), violation.message);
+        for (violation, Told { message, places, table, told }) in report.violations.iter().zip(&self.told) {
+            text += &format!("{}: {message}\n{places}\n{table}\n", violation.kind.name());
             if let Some(told) = told.as_ref().filter(|told| told.sentence != violation.message) {
                 text += &format!("{}\n", told.sentence);
             }

@@ -6,6 +6,7 @@
 //! Memory that has been freed can hold anything. So what is found there is recognised, and not trusted: a dropped object leaves a mark, its address is remembered for the rest of
 //! the execution, and numbers and places are looked at before they are used. A thread that uses what is gone does not go on.
 
+use super::backtrace;
 use super::context::ThreadContext;
 use super::current::{Request, suspend, with_current, with_thread};
 use super::execution::Execution;
@@ -27,6 +28,8 @@ pub(crate) struct Lifetimes {
     addresses: RefCell<FxHashMap<usize, Gone>>,
     /// Numbers that objects had before they got others.
     before: RefCell<FxHashMap<u32, u32>>,
+    /// Where objects were dropped, as far as that is wanted.
+    places: RefCell<FxHashMap<u32, String>>,
     /// Stacks of threads that have ended.
     stacks: RefCell<Vec<StackRange>>,
     /// A thread has used what is gone: destructors may do so, too.
@@ -103,8 +106,13 @@ pub(crate) fn end(number: Option<u32>, kind: ObjectKind, address: usize, is_made
         let by = Dropping { thread: execution.index_of(thread), site: thread.last_site.get() };
         lifetimes.addresses.borrow_mut().insert(address, Gone { number, by, is_made });
         let mut next = number.filter(|_| !execution.abandoned.get());
+        let locates = execution.names.try_borrow().is_ok_and(|names| names.locates_drops);
+        let place = if locates { backtrace::place_of_caller() } else { None };
         while let Some(number) = next {
             lifetimes.dropped.borrow_mut().insert(number, by);
+            if let Some(place) = &place {
+                lifetimes.places.borrow_mut().insert(number, place.clone());
+            }
             thread.dropped.borrow_mut().push(Dropped { object: Loc::global(number as usize), kind });
             next = lifetimes.before.borrow().get(&number).copied();
         }
@@ -129,15 +137,23 @@ pub(super) fn use_after_drop(execution: &Execution, user: &ThreadContext, object
     execution.lifetimes.mark_broken();
     let by = execution.lifetimes.dropped.borrow().get(&object).copied();
     let what = execution.names.borrow().object_name(object);
-    describe(execution, user, &format!("`{what}`"), by)
+    let place = execution.lifetimes.places.borrow().get(&object).cloned();
+    describe(execution, user, &format!("`{what}`"), by, place)
 }
 
-fn describe(execution: &Execution, user: &ThreadContext, what: &str, by: Option<Dropping>) -> String {
+fn describe(
+    execution: &Execution,
+    user: &ThreadContext,
+    what: &str,
+    by: Option<Dropping>,
+    place: Option<String>,
+) -> String {
     let name = |thread: &ThreadContext| execution.name_of(thread);
     let user = name(user);
     let Some(Dropping { thread, site }) = by else { return format!("{user} uses {what}, which is gone") };
     let names = execution.names.borrow();
-    let place = names.get_site(site).map_or(String::new(), |site| format!(", after {site}"));
+    let before = || names.get_site(site).map(|site| format!(", after {site}"));
+    let place = place.map(|place| format!(" at {place}")).or_else(before).unwrap_or_default();
     format!("{user} uses {what}, which {} has dropped{place}", name(execution.thread(thread)))
 }
 
@@ -154,7 +170,7 @@ pub(crate) fn fail_on_gone(address: usize, kind: &str) -> ! {
             Some(number) => use_after_drop(execution, thread, number),
             None => {
                 let article = if kind.starts_with(['A', 'O', 'U']) { "an" } else { "a" };
-                describe(execution, thread, &format!("{article} {kind}"), gone.map(|gone| gone.by))
+                describe(execution, thread, &format!("{article} {kind}"), gone.map(|gone| gone.by), None)
             }
         };
         thread.leave(execution, location, Failure::new(FailureKind::UseAfterFree, message))

@@ -2,6 +2,7 @@
 //!
 //! Everything here belongs to one OS thread. Pointers to the running thread are kept in a thread-local while its coroutine runs.
 
+mod backtrace;
 mod context;
 mod current;
 mod execution;

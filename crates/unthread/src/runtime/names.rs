@@ -36,6 +36,8 @@ pub(crate) struct Names {
     pub(crate) has_uncounted: bool,
     /// Destructors panic when executions are given up.
     pub(crate) destructors_panic: bool,
+    /// It is wanted where objects are dropped, which takes some time to find out.
+    pub(crate) locates_drops: bool,
     /// The first object whose name was drawn.
     drawn: Option<u32>,
     /// The first panic that was left to whoever joins the thread.
