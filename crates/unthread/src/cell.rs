@@ -49,6 +49,9 @@ impl Accessing {
     /// The pointer in the guard of a lock is still there when the lock has been given back: where that was the last thing that was done, it is taken to be over before.
     fn end(&self) -> bool {
         with_thread(|execution, thread| {
+            if execution.lifetimes.was_dropped_by(self.object, execution, thread) {
+                return false;
+            }
             let mut open = thread.open_accesses.borrow_mut();
             let is_this = |access: &OpenAccess| (access.object, access.writes) == (self.object, self.writes);
             let Some(access) = open.iter().rposition(is_this).map(|at| open.remove(at)) else { return true };

@@ -11,6 +11,7 @@ use super::rows::{self, Row};
 use crate::execution::{Buffers, CellAccess, Describe, Machine, Operation, ThreadKey, ThreadState};
 use crate::program::{Access, Loc};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// An access by its thread, its place, and whether it is a store's arrival.
@@ -132,15 +133,16 @@ impl DataRaces {
     ) {
         let Some(&second) = self.accesses.last() else { return };
         let stores_overtake = machine.rules.buffers == Buffers::PerLocation;
+        let mut earlier: SmallVec<[Accessed; 4]> = SmallVec::new();
         let mut next = second.previous;
         while let Some(&first) = self.accesses.get((next as usize).wrapping_sub(1)) {
             next = first.previous;
-            if first.thread == second.thread
-                || !first.access.conflicts(&second.access)
-                || rows::has(reached, first.event)
-            {
-                continue;
+            let is_apart = first.thread != second.thread && !rows::has(reached, first.event);
+            if is_apart && first.access.conflicts(&second.access) {
+                earlier.push(first);
             }
+        }
+        for first in earlier.into_iter().rev() {
             let arrivals = usize::from(first.arrives) + usize::from(second.arrives);
             if arrivals > 1 || arrivals == 1 && !stores_overtake {
                 continue;

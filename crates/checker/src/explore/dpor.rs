@@ -270,7 +270,7 @@ impl<'a, S: Describe> Search<'a, S> {
         }
         let done = self.running.take(step, operation.as_ref());
         performed(&mut taken, &done);
-        done.dropped.iter().for_each(|dropped| end(&mut taken, &mut self.objects, dropped));
+        done.dropped.iter().for_each(|dropped| end(&mut taken, &self.objects, &self.order, dropped));
         self.order.note_new_cells(&done.created);
         if let Some(failure) = &done.failure {
             let path = || self.running.path.clone();

@@ -233,6 +233,21 @@ impl Objects {
         if condvar < self.condvars { self.cells + self.locks + condvar } else { self.other(4, condvar.into()) }
     }
 
+    /// The number of a cell that the code under test has made, if it has been touched.
+    pub(super) fn known_cell(&self, loc: Loc) -> Option<Object> {
+        self.others.get(&(0, loc.pointer() as u64)).copied()
+    }
+
+    /// The same, of a lock.
+    pub(super) fn known_lock(&self, lock: u32) -> Option<Object> {
+        self.others.get(&(3, lock.into())).copied()
+    }
+
+    /// The same, of a condition variable.
+    pub(super) fn known_condvar(&self, condvar: u32) -> Option<Object> {
+        self.others.get(&(4, condvar.into())).copied()
+    }
+
     fn other(&mut self, kind: u8, number: u64) -> Object {
         let next = self.len() as u32;
         *self.others.entry((kind, number)).or_insert(next)

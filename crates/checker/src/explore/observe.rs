@@ -1,6 +1,6 @@
 //! What a step of a machine means for the order of an execution: what it touches, waits for, and brings about.
 
-use super::footprint::{Footprint, Mode, Objects};
+use super::footprint::{Footprint, Mode, Object, Objects};
 use super::gate::{Awaited, Gate};
 use super::happens_before::{Holds, Order, Outcome, Taken};
 use super::process::Label;
@@ -82,16 +82,22 @@ pub(super) fn performed(taken: &mut Taken, performed: &Performed) {
 }
 
 /// The thread drops an object after its operation.
-pub(super) fn end(taken: &mut Taken, objects: &mut Objects, &Dropped { object, kind }: &Dropped) {
+///
+/// That conflicts with uses by other threads, as far as they come before. One that comes later fails, and is a violation: there is nothing to reverse. So an object that no other thread has used in
+/// this execution need not be looked at, and most are of that kind.
+pub(super) fn end(taken: &mut Taken, objects: &Objects, order: &Order, &Dropped { object, kind }: &Dropped) {
     let number = object.as_global().unwrap_or_default() as u32;
-    taken.footprint.whose = Some(taken.thread);
-    if kind != ObjectKind::Condvar {
-        taken.footprint.add(objects.cell(object), Mode::End);
-    }
-    match kind {
-        ObjectKind::Cell => {}
-        ObjectKind::Lock => taken.footprint.add(objects.lock(number), Mode::End),
-        ObjectKind::Condvar => taken.footprint.add(objects.condvar(number), Mode::End),
+    let cell = objects.known_cell(object).filter(|_| kind != ObjectKind::Condvar);
+    let other = match kind {
+        ObjectKind::Cell => None,
+        ObjectKind::Lock => objects.known_lock(number),
+        ObjectKind::Condvar => objects.known_condvar(number),
+    };
+    let is_shared = |object: &Object| order.chain(*object).any(|(at, _)| order.events[at].thread != taken.thread);
+    let shared: SmallVec<[Object; 2]> = cell.into_iter().chain(other).filter(is_shared).collect();
+    for object in shared {
+        taken.footprint.whose = Some(taken.thread);
+        taken.footprint.add(object, Mode::End);
     }
 }
 

@@ -69,6 +69,11 @@ impl Lifetimes {
         self.stacks.borrow_mut().retain(|gone| gone.top != stack.top);
     }
 
+    /// Whether the thread has dropped the object itself.
+    pub(crate) fn was_dropped_by(&self, object: u32, execution: &Execution, thread: &ThreadContext) -> bool {
+        self.dropped.borrow().get(&object).is_some_and(|by| by.thread == execution.index_of(thread))
+    }
+
     /// Whether destructors may use what is gone.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken.get()
@@ -110,6 +115,10 @@ pub(crate) fn end(number: Option<u32>, kind: ObjectKind, address: usize, is_made
         let place = if locates { backtrace::place_of_caller() } else { None };
         while let Some(number) = next {
             lifetimes.dropped.borrow_mut().insert(number, by);
+            // A pointer that the thread still has, and does not use any more, is no access.
+            if thread.has_pointers() {
+                thread.open_accesses.borrow_mut().retain(|access| access.object != number);
+            }
             if let Some(place) = &place {
                 lifetimes.places.borrow_mut().insert(number, place.clone());
             }

@@ -155,12 +155,18 @@ impl Number {
                 known
             }
         };
-        note_use(std::ptr::from_ref(self).addr());
+        note_use(self.address());
         number
     }
 
+    /// Where it is. What is at an object's address may be memory of the code under test that the object stands for.
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     /// The object comes to its end, and leaves a mark.
-    fn end(&self, kind: ObjectKind, address: usize) {
+    fn end(&self, kind: ObjectKind) {
+        let address = self.address();
         let word = self.word().load(Relaxed);
         let is_known_as_gone = || with_execution(|execution| execution.lifetimes.is_gone(address));
         if is_live() && (word == GONE || word & BEGINNING != NAMED && is_known_as_gone()) {
@@ -190,9 +196,9 @@ impl Number {
     #[track_caller]
     fn first_use(&self, object: Unnamed) -> u32 {
         let word = self.word().load(Relaxed);
-        let is_known_as_gone = || with_execution(|execution| execution.lifetimes.is_gone(object.address));
-        if word == GONE || is_known_as_gone() || is_left_frame(object.address) {
-            fail_on_gone(object.address, object.kind);
+        let is_known_as_gone = || with_execution(|execution| execution.lifetimes.is_gone(self.address()));
+        if word == GONE || is_known_as_gone() || is_left_frame(self.address()) {
+            fail_on_gone(self.address(), object.kind);
         }
         let location = object.made_at.unwrap_or(Location::caller());
         if is_static(std::ptr::from_ref(self).addr()) {
@@ -200,7 +206,7 @@ impl Number {
         }
         let made_at = with_names(|names| names.site(location));
         let description = Description { kind: object.kind, made_at, first: object.value };
-        let Some(place) = place_of(object.address) else { return self.draw_name(object.address, description) };
+        let Some(place) = place_of(object.address) else { return self.draw_name(description) };
         let number = with_names(|names| {
             if place.instance > 0 {
                 names.mark_unfit("an object is where another one was");
@@ -214,11 +220,11 @@ impl Number {
 
     /// Draws a number for the object, and names it by that, unless somebody else has been quicker.
     #[track_caller]
-    fn draw_name(&self, address: usize, description: Description) -> u32 {
+    fn draw_name(&self, description: Description) -> u32 {
         let (lazy, nth) = draw();
         if self.word().load(Relaxed) == GONE {
             // Another thread has dropped it meanwhile.
-            fail_on_gone(address, description.kind);
+            fail_on_gone(self.address(), description.kind);
         }
         let number = self.known().unwrap_or_else(|| {
             let number = with_names(|names| {
@@ -242,7 +248,7 @@ impl Number {
 
 impl Drop for Number {
     fn drop(&mut self) {
-        self.end(ObjectKind::Cell, std::ptr::from_ref(self).addr());
+        self.end(ObjectKind::Cell);
     }
 }
 
@@ -373,7 +379,7 @@ impl Name {
     fn unnamed(&self, address: usize) -> Unnamed {
         let kind = Kind::ALL.get(usize::from(self.kind)).map(|kind| kind.1);
         let is_new = self.number.own_bits() == Some(0) && (self.made_at.is_null() || is_part_of_program(self.made_at));
-        let Some(kind) = kind.filter(|_| is_new) else { fail_on_gone(address, kind.unwrap_or("object")) };
+        let Some(kind) = kind.filter(|_| is_new) else { fail_on_gone(self.number.address(), kind.unwrap_or("object")) };
         // SAFETY: a place in the program that a constant expression left there, or nothing.
         let made_at = unsafe { self.made_at.as_ref() };
         Unnamed { address, kind, value: 0, made_at }
@@ -389,7 +395,7 @@ impl Name {
 
 impl Drop for Name {
     fn drop(&mut self) {
-        self.number.end(self.operations(), std::ptr::from_ref(self).addr());
+        self.number.end(self.operations());
     }
 }
 

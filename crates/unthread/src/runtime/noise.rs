@@ -63,7 +63,7 @@ mod on_unix {
         /// What was written in this window is printed if it may be somebody else's, and not otherwise.
         pub(in super::super) fn close_quietly(self) {
             std::mem::forget(self);
-            close(|| n_threads().is_some_and(|threads| threads <= MOST_THREADS));
+            close(are_alone);
         }
     }
 
@@ -76,6 +76,17 @@ mod on_unix {
 
     /// Threads of a process in which nobody else prints to the stream: the one that runs the test, and the one that waits for it and prints results elsewhere.
     const MOST_THREADS: usize = 2;
+
+    /// Whether nobody else can have printed anything. A thread of ours that has just begun has no name yet.
+    fn are_alone() -> bool {
+        let is_alone = || n_threads().is_some_and(|threads| threads <= MOST_THREADS);
+        (0..20).any(|turn| {
+            if turn > 0 {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            is_alone()
+        })
+    }
 
     /// The threads of the process, but for our own, if that is known.
     fn n_threads() -> Option<usize> {

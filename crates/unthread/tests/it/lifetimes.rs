@@ -531,3 +531,19 @@ fn other_engines_find_the_same() {
         }
     }
 }
+
+/// A pointer into a cell may outlive the cell, as long as nobody uses it.
+#[test]
+fn a_pointer_that_is_not_used_any_more_may_be_there_when_its_cell_is_gone() {
+    let report = check(Engine::Dpor, MemoryModel::Pso, InTime, |_| {
+        let other = thread::spawn(|| {});
+        let cell = UnsafeCell::new(Some(1));
+        let pointer = cell.get();
+        assert_eq!(unsafe { pointer.deref() }, &Some(1));
+        assert_eq!(cell.into_inner(), Some(1));
+        thread::yield_now();
+        drop(pointer);
+        other.join().unwrap();
+    });
+    assert_eq!(report.verdict(), Verdict::Verified, "{report:#?}");
+}

@@ -29,6 +29,10 @@ pub fn simplify(program: &Program, options: &Options, report: &mut Report, watch
     for (violation, simplest) in report.violations.iter_mut().zip(simplest) {
         let simpler = simplest.or_else(|| local::simpler(subject, options.rules, violation, watch));
         let Some(schedule) = simpler else { continue };
+        // The last steps of a race are no part of the search, and may cost something.
+        if price(program, options.rules, &schedule) > price(program, options.rules, &violation.schedule) {
+            continue;
+        }
         let candidate = Violation { schedule, ..violation.clone() };
         if is_shown(subject, options, &candidate) {
             // Who waits for what is said in terms of where the execution has come to.
