@@ -141,7 +141,10 @@ fn returns_a_pointer_to_its_local() -> Shared<AtomicUsize> {
     Shared::to(std::hint::black_box(&local))
 }
 
-const KINDS: &[(&str, fn(When))] = &[
+/// A kind of mistake, and its programs.
+type Kind = (&'static str, fn(When));
+
+const KINDS: &[Kind] = &[
     ("box, load", |when| freed_box(when, AtomicUsize::new(77), |atomic| _ = atomic.load(Relaxed))),
     ("box, store", |when| freed_box(when, AtomicUsize::new(77), |atomic| atomic.store(1, Release))),
     ("box, store that waits", |when| freed_box(when, AtomicU8::new(7), |atomic| atomic.store(1, Relaxed))),
