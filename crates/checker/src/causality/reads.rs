@@ -166,6 +166,7 @@ impl Causality {
                 changed.push(self.freed_before(free, issue));
             }
         }
+        self.add_going_on(event, seen);
         let own_result = awaiting.iter().filter(|&&(loc, _)| Some(loc) == seen).map(|cell| cell.1);
         let own_result: Vec<i64> = own_result.collect();
         let event = &self.events[event];
@@ -176,6 +177,16 @@ impl Causality {
         let rest = event.rest.as_ref().filter(|_| own_result.is_empty()).map(|rest| rest.lit);
         for lit in unchanged.map(|result| result.1).chain(rest).collect::<Vec<_>>() {
             self.problem.clause([&[!lit], changed.as_slice()].concat());
+        }
+    }
+
+    /// A thread that spins to the end of the run can go on in another execution: if its next operation is a read, with any value that it can see; a fence, a hint or
+    /// a failure has but one result.
+    fn add_going_on(&mut self, event: usize, seen: Option<Loc>) {
+        let this = &self.events[event];
+        if this.same.is_none() && seen.is_none() && this.deviations().next().is_none() {
+            let result = if matches!(this.operation, Operation::Fail(_)) { FAILED } else { 0 };
+            self.other(event, result);
         }
     }
 

@@ -165,6 +165,26 @@ fn a_thread_that_spins_on_a_block_notices_that_it_is_freed() {
     }
 }
 
+/// A thread may do so much by itself, and no more. What it does from the read at the end of one turn to the read in the next is too much, so it fails where it spins, once it goes on.
+#[test]
+fn a_thread_that_spins_goes_on_to_fail() {
+    use unthread_checker::frontend::ut;
+    let long = "for i in 0..24_000 { }";
+    let text = format!(
+        "shared x = 0, y = 0;\nthread a {{ x = 2; let r = y; assume(r == 1); }}\n\
+         thread b {{ x = 1; let seen = 1; while seen == 1 {{ {long} seen = x; if seen == 1 {{ {long} }} }} }}\n",
+    );
+    mcr_sees_the_histories_of(&text);
+    let source = std::sync::Arc::new(unthread_checker::program::Source::new("fails.ut", text));
+    let program = ut::parse(source, &Default::default()).expect("it is a program");
+    for memory in MemoryModel::ALL {
+        for engine in [Engine::Exhaustive, Engine::Dpor, Engine::Mcr, Engine::Cumulative, Engine::Auto] {
+            let report = check(&program, &Options { engine, ..Options::new(memory) }, &Unwatched);
+            assert_eq!(report.stop, StopReason::Violation, "{memory}: {engine}");
+        }
+    }
+}
+
 /// Under PSO the flag can be there before the value is, and the block be gone before the value is.
 #[test]
 fn a_store_that_reaches_its_block_after_it_was_freed_is_found() {

@@ -6,8 +6,11 @@ use proptest::prop_oneof;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use unthread_checker::execution::MemoryModel;
 use unthread_checker::explore::{Coverage, Engine, Limits, Options, Progress, Unwatched, Watch, check};
+use unthread_checker::program::{Access, Ordering, RmwOp};
 use unthread_checker::report::{Report, StopReason, Violation, ViolationKind};
-use unthread_generate::{Features, Sketch, cases, for_all, sketches};
+use unthread_generate::{
+    CellSketch, Features, Look, PlaceSketch, Sketch, Statement, ThreadSketch, Value, cases, for_all, sketches,
+};
 
 /// Programs with more states than this are left out.
 const BUDGET: u64 = 20_000;
@@ -121,4 +124,53 @@ fn all_engines_agree_on_loops_that_try_again() {
     let (compared, total) = (compared.into_inner(), total.into_inner());
     println!("{compared} of {total} searches came to an end");
     assert!(compared * 10 >= total * 8, "{compared} of {total} searches came to an end");
+}
+
+const X: PlaceSketch = PlaceSketch::Cell(0);
+
+fn store(value: i64) -> Statement {
+    Statement::Store { place: X, value: Value::Const(value), ordering: Ordering::Relaxed }
+}
+
+/// A loop that ends when what it finds is (or is not) this value.
+fn retry(body: &[Statement], look: Look, value: i64, until_equal: bool) -> Statement {
+    Statement::Retry { body: body.to_vec(), place: X, look, value, until_equal }
+}
+
+/// An atomic `x`, and these threads.
+fn sketch(bodies: Vec<Vec<Statement>>) -> Sketch {
+    let thread =
+        |(index, body): (usize, Vec<Statement>)| ThreadSketch { name: format!("w{index}"), parent: None, body };
+    Sketch {
+        cells: vec![CellSketch { name: "x", initial: 0, access: Access::Atomic }],
+        threads: bodies.into_iter().enumerate().map(thread).collect(),
+        finally: vec![],
+        observed: true,
+        condition: None,
+    }
+}
+
+/// A loop may begin with something that reads nothing. There a thread that spins is stuck in one execution; in another one, what it looks at changes, and it goes on.
+#[test]
+fn a_thread_that_spins_goes_on_whatever_its_loop_begins_with() {
+    let exchange = |desired| Look::Cas { expected: 0, desired };
+    let fence = Statement::Fence;
+    for first in [fence(Ordering::SeqCst), fence(Ordering::Release), fence(Ordering::Relaxed), Statement::Yield] {
+        let again = |look, value| retry(std::slice::from_ref(&first), look, value, true);
+        let exchanges = vec![retry(&[], exchange(1), 0, false), again(exchange(0), 0)];
+        let swaps = vec![retry(&[], exchange(1), 0, true), retry(&[], Look::Rmw(RmwOp::Swap, 0), 0, false)];
+        let waits = |value| vec![store(value), again(Look::Load, 3)];
+        let programs = [
+            sketch(vec![vec![store(2)], vec![store(1), again(exchange(0), 0)]]),
+            sketch(vec![vec![store(0)], exchanges]),
+            sketch(vec![swaps, vec![again(Look::Load, 1)]]),
+            // Two threads are stuck at once.
+            sketch(vec![waits(1), waits(2), vec![store(4)]]),
+        ];
+        for program in programs {
+            for memory in MemoryModel::ALL {
+                engines::agree(&program, memory).unwrap_or_else(|why| panic!("{why}\n{program:?}"));
+            }
+        }
+    }
 }

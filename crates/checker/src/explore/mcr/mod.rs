@@ -7,7 +7,7 @@
 //! combination of thread histories: executions and combinations are equal in number.
 //!
 //! *Completeness.* Let σ be any execution, and of all runs seen let C agree with the longest beginning of σ: the first event of σ
-//! that is not in C is e. If e has a result that differs from C's, then σ up to e is a configuration of C that deviates. It is the
+//! that is not in C is e. If e has a result that differs from C's, or C ends before e, then σ up to e is a configuration of C that deviates. It is the
 //! beginning of some execution seen, or the engine would have asked for it; that execution agrees with σ for longer than C does: a
 //! contradiction. If all of σ is in C but σ is over, then it is a stuck configuration of C: the engine asks for those too. This is
 //! where the published algorithm (Huang, PLDI 2015; Huang & Huang, OOPSLA 2016) differs: it asks for each read and value by itself and keeps prefixes, which both
