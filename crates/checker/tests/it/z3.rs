@@ -97,7 +97,7 @@ fn z3_gives_the_same_answers_as(engine: Engine) {
         return;
     }
     let counts: RefCell<BTreeMap<(Goal, bool), usize>> = RefCell::default();
-    for_all(sketches(Features::ALL), cases(60).min(1_000), |sketch| {
+    for_all(sketches(Features::ALL), cases(150).min(1_000), |sketch| {
         for memory in MemoryModel::ALL {
             let asked = questions(sketch, engine, memory);
             for asked in &asked {

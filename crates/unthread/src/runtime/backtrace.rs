@@ -11,6 +11,15 @@ pub(super) fn place_of_caller() -> Option<String> {
     others.next().map(|place| place.trim_start_matches("./").to_string())
 }
 
+/// Whether a destructor is being run.
+pub(super) fn is_in_destructor() -> bool {
+    let text = Backtrace::force_capture().to_string();
+    let calls = text.lines().filter(|line| !line.trim_start().starts_with("at "));
+    // Below a thread's stack is the one of whoever runs it.
+    let mut calls = calls.take_while(|call| !call.contains("coroutine_func"));
+    calls.any(|call| call.contains("drop_in_place") || call.contains("Drop>::drop"))
+}
+
 fn is_ours(place: &str) -> bool {
     // Files of this crate are named from the workspace, or from the current folder if that is the crate's.
     let folder = file!().trim_end_matches("runtime/backtrace.rs");

@@ -25,6 +25,8 @@ pub(crate) struct ThreadContext {
     /// What it wants next.
     pub(crate) request: RefCell<Request>,
     pub(crate) new_cells: RefCell<Vec<(Loc, i64)>>,
+    /// It is in the middle of a destructor of an execution that is given up, and is left there.
+    pub(crate) stays: Cell<bool>,
     /// The end of its stack where it waits for the machine: an address below all of its frames.
     pub(crate) lowest: Cell<usize>,
     /// Where its last operation stands.
@@ -112,6 +114,7 @@ impl ThreadContext {
             handover: Cell::new(None),
             request: RefCell::new(Request::of(Operation::End)),
             new_cells: RefCell::default(),
+            stays: Cell::new(false),
             lowest: Cell::new(0),
             last_site: Cell::new(0),
             used_block: Cell::new(None),

@@ -277,6 +277,10 @@ pub(crate) fn suspend(execution: &Execution, thread: &ThreadContext, asked: Requ
 /// An operation of an abandoned execution: the thread unwinds, or does it at once if it already unwinds.
 fn straggle(execution: &Execution, thread: &ThreadContext, operation: &Operation) -> i64 {
     if !thread.unwinds.get() && !is_panicking() && !thread.ended.get() {
+        if is_in_destructor(execution, thread) {
+            // What the destructor has not done yet would never be done, and others rely on it: a node in a list that leads to this stack.
+            stay(thread);
+        }
         thread.unwinds.set(true);
         resume_unwind(Box::new(Abandoned));
     }
@@ -299,6 +303,29 @@ fn straggle(execution: &Execution, thread: &ThreadContext, operation: &Operation
         execution.windows.show(index, mirror[index]);
     }
     old
+}
+
+/// Whether the running thread is in the middle of a destructor. That takes some time to find out, so it is remembered for each place and depth of the stack.
+fn is_in_destructor(execution: &Execution, thread: &ThreadContext) -> bool {
+    let mark = 0u8;
+    let depth = thread.stack.get().top.wrapping_sub((&raw const mark).addr());
+    let key = (thread.last_site.get(), depth);
+    let known = execution.names.borrow().destructors.get(&key).copied();
+    known.unwrap_or_else(|| {
+        let is_in_one = super::backtrace::is_in_destructor();
+        execution.names.borrow_mut().destructors.insert(key, is_in_one);
+        is_in_one
+    })
+}
+
+/// The running thread is never unwound.
+fn stay(thread: &ThreadContext) {
+    let Some(handover) = thread.handover.get() else { return };
+    thread.stays.set(true);
+    loop {
+        // SAFETY: the handover lives at the bottom of the stack on which this runs.
+        unsafe { handover.as_ref() }.suspend(());
+    }
 }
 
 /// The value that an operation leaves.

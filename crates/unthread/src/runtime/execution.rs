@@ -297,6 +297,9 @@ impl Execution {
             let mut fiber = thread.fiber.borrow_mut();
             let Some(running) = fiber.as_mut().filter(|fiber| !fiber.has_ended()) else { continue };
             let ended = !running.has_begun() || self.run(index, running, 0);
+            if thread.stays.get() {
+                return false;
+            }
             if thread.stopped.get() {
                 self.names.borrow_mut().destructors_panic = true;
                 return false;

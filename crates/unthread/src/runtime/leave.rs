@@ -1,4 +1,5 @@
-//! Leaves a thread of the code under test in the middle of whatever it does, for good: when it hangs, and when its stack is used up.
+//! Leaves a thread of the code under test in the middle of whatever it does, for good: when it hangs, when its stack is used up, and when it accesses memory that is not
+//! there.
 //!
 //! What it holds (locks, memory) is never given back.
 
@@ -21,6 +22,8 @@ pub(crate) enum Left {
     Hung,
     /// Its stack is used up.
     Overflowed,
+    /// It accessed memory that is not there.
+    Faulted,
 }
 
 /// What must be left of a stack for calls into this crate: in the middle of one, a thread cannot be left.
@@ -55,9 +58,23 @@ pub(super) fn settle(execution: &Execution, thread: &ThreadContext, index: usize
             let site = thread.request.borrow().site;
             *thread.request.borrow_mut() = Request { site, ..Request::of(Operation::Fail(failure)) };
         }
+        Some(Left::Faulted) => {
+            execution.lifetimes.mark_broken();
+            if !execution.abandoned.get() {
+                let failure = Failure::new(FailureKind::InvalidPointer, fault(&name()));
+                let site = thread.request.borrow().site;
+                *thread.request.borrow_mut() = Request { site, ..Request::of(Operation::Fail(failure)) };
+            }
+        }
         _ => {}
     }
     None
+}
+
+fn fault(name: &str) -> String {
+    format!(
+        "{name} accesses memory that is not there, after its operation here: a pointer is null, or leads to what is gone"
+    )
 }
 
 fn overflow(name: &str, size: usize) -> String {
@@ -70,7 +87,7 @@ fn overflow(name: &str, size: usize) -> String {
 
 #[cfg(unix)]
 mod unix {
-    use super::{Left, leave, overflow, peek};
+    use super::{Left, ThreadContext, leave, overflow, peek};
     use std::cell::Cell;
     use std::mem::zeroed;
     use std::ptr::{null, null_mut};
@@ -159,14 +176,16 @@ mod unix {
     extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
         // SAFETY: the system gives the handler what it is declared with.
         let address = unsafe { (*info).si_addr() }.addr();
-        if let Some((_, thread)) = peek()
-            && thread.runs.get()
-            && thread.stack.get().guards(address)
-        {
-            if thread.calls.get() == 0 && is_in_program(context) {
+        let running = peek().map(|(_, thread)| thread).filter(|thread| thread.runs.get());
+        // A function of the system may hold a lock.
+        let can_be_left = |thread: &ThreadContext| thread.calls.get() == 0 && is_in_program(context);
+        if let Some(thread) = running.filter(|thread| !thread.stack.get().guards(address) && can_be_left(thread)) {
+            leave(thread, Left::Faulted);
+        }
+        if let Some(thread) = running.filter(|thread| thread.stack.get().guards(address)) {
+            if can_be_left(thread) {
                 leave(thread, Left::Overflowed);
             }
-            // It is in a function of the system, which may hold a lock.
             let name = thread.name.as_deref().unwrap_or("a thread");
             write(&format!("{}\n", overflow(name, thread.stack.get().size())));
         }

@@ -36,6 +36,8 @@ pub(crate) struct Names {
     pub(crate) has_uncounted: bool,
     /// Destructors panic when executions are given up.
     pub(crate) destructors_panic: bool,
+    /// For places and depths of stacks, whether the thread is in the middle of a destructor there.
+    pub(crate) destructors: FxHashMap<(u32, usize), bool>,
     /// It is wanted where objects are dropped, which takes some time to find out.
     pub(crate) locates_drops: bool,
     /// The first object whose name was drawn.

@@ -52,6 +52,8 @@ mod on_unix {
 
     impl Window {
         pub(in super::super) fn open() -> Window {
+            // Nobody is in the middle of a line.
+            let _between_lines = std::io::stderr().lock();
             let mut windows = lock();
             windows.open += 1;
             if windows.open == 1 {
@@ -63,7 +65,7 @@ mod on_unix {
         /// What was written in this window is printed if it may be somebody else's, and not otherwise.
         pub(in super::super) fn close_quietly(self) {
             std::mem::forget(self);
-            close(are_alone);
+            close(|| n_threads().is_some_and(|threads| threads <= MOST_THREADS));
         }
     }
 
@@ -77,17 +79,6 @@ mod on_unix {
     /// Threads of a process in which nobody else prints to the stream: the one that runs the test, and the one that waits for it and prints results elsewhere.
     const MOST_THREADS: usize = 2;
 
-    /// Whether nobody else can have printed anything. A thread of ours that has just begun has no name yet.
-    fn are_alone() -> bool {
-        let is_alone = || n_threads().is_some_and(|threads| threads <= MOST_THREADS);
-        (0..20).any(|turn| {
-            if turn > 0 {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            is_alone()
-        })
-    }
-
     /// The threads of the process, but for our own, if that is known.
     fn n_threads() -> Option<usize> {
         let is_ours = |task: &std::fs::DirEntry| {
@@ -99,6 +90,7 @@ mod on_unix {
     }
 
     fn close(is_ours: impl FnOnce() -> bool) {
+        let mut stderr = std::io::stderr().lock();
         let mut windows = lock();
         windows.open -= 1;
         if windows.open > 0 {
@@ -107,7 +99,7 @@ mod on_unix {
         let text = windows.restore();
         if !text.is_empty() && !is_ours() {
             let text = String::from_utf8_lossy(&text).replace(LINE, "");
-            let _ = std::io::stderr().write_all(text.as_bytes());
+            let _ = stderr.write_all(text.as_bytes());
         }
     }
 

@@ -136,7 +136,13 @@ pub(crate) fn watch(beat: &Arc<Beat>, deadline: Option<Instant>) -> Watched {
     checks.list.push(Check { number, name, beat, os_thread, deadline, seen, warned: false, told: None });
     if !checks.is_watched {
         let watchdog = std::thread::Builder::new().name("unthread-watchdog".to_string());
-        checks.is_watched = watchdog.spawn(look_on).is_ok();
+        let (begins, has_begun) = std::sync::mpsc::channel();
+        let look_on = move || {
+            let _ = begins.send(());
+            look_on();
+        };
+        // From then on it is known by its name, as one of ours.
+        checks.is_watched = watchdog.spawn(look_on).is_ok() && has_begun.recv().is_ok();
     }
     CHANGED.notify_all();
     Watched(number)

@@ -526,11 +526,11 @@ fn what_ends_in_time_is_verified_in_every_memory_model() {
 fn other_engines_find_the_same() {
     let engines = [Engine::Mcr, Engine::Cumulative, Engine::Exhaustive, Engine::Icb { preemptions: 2, traces: false }];
     for (name, program) in KINDS {
-        for engine in engines {
-            let wrong = check(engine, MemoryModel::Tso, TooEarly, *program);
-            assert_eq!(wrong.verdict(), Verdict::Violation, "{name}, {engine:?}: {wrong:#?}");
-            let right = check(engine, MemoryModel::Tso, InTime, *program);
-            assert_ne!(right.verdict(), Verdict::Violation, "{name}, {engine:?}: {right:#?}");
+        for (engine, memory) in engines.into_iter().flat_map(|engine| MEMORY.map(|memory| (engine, memory))) {
+            let wrong = check(engine, memory, TooEarly, *program);
+            assert_eq!(wrong.verdict(), Verdict::Violation, "{name}, {engine:?}, {memory}: {wrong:#?}");
+            let right = check(engine, memory, InTime, *program);
+            assert_ne!(right.verdict(), Verdict::Violation, "{name}, {engine:?}, {memory}: {right:#?}");
         }
     }
 }
