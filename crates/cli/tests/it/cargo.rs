@@ -1,7 +1,8 @@
 //! `cargo unthread test`, on a crate of its own. It has no dependencies: what the library prints is told by the crate's tests, so that nothing but the crate
 //! has to be built.
 
-use std::path::{Path, PathBuf};
+use super::scratch::Scratch;
+use std::path::Path;
 use std::process::{Command, Output};
 
 const LIB: &str = r#"
@@ -27,21 +28,9 @@ fn with_standard_types() {
 }
 "#;
 
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn scratch(name: &str) -> Scratch {
-    let folder = std::env::temp_dir().join(format!("unthread-cargo-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(folder.join("src")).unwrap();
     let manifest = "[package]\nname = \"counter\"\nedition = \"2024\"\n[workspace]\n";
-    std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
-    std::fs::write(folder.join("src/lib.rs"), LIB).unwrap();
-    Scratch(folder)
+    Scratch::new(&format!("cargo-{name}"), &[("Cargo.toml", manifest), ("src/lib.rs", LIB)])
 }
 
 fn cargo_unthread(folder: &Path, arguments: &[&str]) -> Output {
@@ -55,7 +44,7 @@ fn cargo_unthread(folder: &Path, arguments: &[&str]) -> Output {
 fn cargo_unthread_test_prints_a_line_for_each_check() {
     let crate_folder = scratch("passes");
     let arguments = ["test", "--memory", "pso", "--lib", "--", "a_counter"];
-    let run = cargo_unthread(&crate_folder.0, &arguments);
+    let run = cargo_unthread(crate_folder.path(), &arguments);
     let out = String::from_utf8(run.stdout).unwrap();
     let expected = "counter: verified with pso memory, exhausted: 2048 executions in 4.00 s (all executions)";
     assert_eq!(out.lines().filter(|line| line.starts_with("counter")).collect::<Vec<_>>(), [expected], "{out}");
@@ -66,7 +55,7 @@ fn cargo_unthread_test_prints_a_line_for_each_check() {
 #[test]
 fn cargo_unthread_test_knows_the_memory_models() {
     let crate_folder = scratch("mistake");
-    let run = cargo_unthread(&crate_folder.0, &["test", "--memory", "arm"]);
+    let run = cargo_unthread(crate_folder.path(), &["test", "--memory", "arm"]);
     let error = String::from_utf8(run.stderr).unwrap();
     assert!(error.contains("invalid value 'arm'") && error.contains("sc, tso, pso"), "{error}");
     assert_eq!(run.status.code(), Some(2), "{error}");
@@ -75,7 +64,7 @@ fn cargo_unthread_test_knows_the_memory_models() {
 #[test]
 fn cargo_unthread_test_fails_with_a_check_and_says_why() {
     let crate_folder = scratch("fails");
-    let run = cargo_unthread(&crate_folder.0, &["test", "--lib"]);
+    let run = cargo_unthread(crate_folder.path(), &["test", "--lib"]);
     let out = String::from_utf8(run.stdout).unwrap();
     assert!(out.contains("this is what happened, cargo unthread test shows it"), "{out}");
     assert!(out.contains("counter: verified with tso memory"), "{out}");

@@ -1,6 +1,7 @@
 //! `clients/run`, on a package of its own: what it counts, and what it says of tests that crash. The package has no dependencies, and its tests print what the library would.
 
-use std::path::{Path, PathBuf};
+use super::scratch::Scratch;
+use std::path::Path;
 use std::process::Command;
 
 const LIB: &str = r#"
@@ -58,22 +59,11 @@ mod tests {
 }
 "#;
 
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn scratch(name: &str) -> Scratch {
-    let folder = std::env::temp_dir().join(format!("unthread-clients-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(folder.join("crashy-0.1.0/src")).unwrap();
     let manifest = "[package]\nname = \"crashy\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
-    std::fs::write(folder.join("crashy-0.1.0/Cargo.toml"), manifest).unwrap();
-    std::fs::write(folder.join("crashy-0.1.0/src/lib.rs"), LIB).unwrap();
-    std::fs::write(folder.join("list"), "# A package.\ncrashy 0.1.0 0.7.2 - - --lib\n").unwrap();
-    Scratch(folder)
+    let list = "# A package.\ncrashy 0.1.0 0.7.2 - - --lib\n";
+    let files = [("crashy-0.1.0/Cargo.toml", manifest), ("crashy-0.1.0/src/lib.rs", LIB), ("list", list)];
+    Scratch::new(&format!("clients-{name}"), &files)
 }
 
 /// The cells of the row of the package.
@@ -93,7 +83,7 @@ fn row(folder: &Path, environment: &[(&str, &str)]) -> Vec<String> {
 #[cfg(unix)]
 fn a_crash_is_a_failure_and_what_was_cut_has_not_passed() {
     let folder = scratch("counts");
-    let row = row(&folder.0, &[]);
+    let row = row(folder.path(), &[]);
     assert_eq!(row[1..4], ["4", "2", "2"], "passed, unfinished, failed: {row:?}");
     let note = row[5..].join(" ");
     assert!(note.contains("tests::b_crashes (crashed: exit code 134)") && note.contains("tests::c_fails"), "{note}");
@@ -103,7 +93,7 @@ fn a_crash_is_a_failure_and_what_was_cut_has_not_passed() {
 #[cfg(unix)]
 fn a_package_that_is_stopped_has_the_seconds_that_it_took() {
     let folder = scratch("stopped");
-    let row = row(&folder.0, &[("STUCK", "1"), ("CLIENTS_TOTAL", "4")]);
+    let row = row(folder.path(), &[("STUCK", "1"), ("CLIENTS_TOTAL", "4")]);
     let seconds: f64 = row[4].parse().unwrap();
     // However little of the processor it got.
     assert!((0.1..6.0).contains(&seconds), "{row:?}");

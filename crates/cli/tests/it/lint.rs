@@ -1,26 +1,13 @@
 //! `cargo unthread lint`, on crates of its own.
 
-use std::path::{Path, PathBuf};
+use super::scratch::Scratch;
+use std::path::Path;
 use std::process::Command;
-
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A crate of these files.
 fn scratch(name: &str, files: &[(&str, &str)]) -> Scratch {
-    let folder = std::env::temp_dir().join(format!("unthread-lint-{name}-{}", std::process::id()));
     let manifest = ("Cargo.toml", "[package]\nname = \"shared\"\nedition = \"2024\"\n[workspace]\n");
-    for (path, text) in files.iter().chain([&manifest]) {
-        let path = folder.join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-    Scratch(folder)
+    Scratch::new(&format!("lint-{name}"), &[files, &[manifest]].concat())
 }
 
 /// The exit code, and what is printed.
@@ -49,7 +36,7 @@ thread_local!(static HERE: u8 = 0);
 "#;
     let crate_folder =
         scratch("lists", &[("src/lib.rs", LIB), ("src/deep/down.rs", "fn f() { parking_lot::Mutex::new(0); }")]);
-    let (code, printed) = lint(&crate_folder.0, &[]);
+    let (code, printed) = lint(crate_folder.path(), &[]);
     let down = "src/deep/down.rs:1:10: `parking_lot::Mutex::new` is not seen by a check; write `unthread::sync`, which has the standard library's interface";
     let expected = [
         down,
@@ -98,7 +85,7 @@ impl Both { #[cfg(not(loom))] fn wait(&self) { std::thread::park() } }
     const REAL: &str = "pub use std::sync::RwLock;";
     let files = [("src/lib.rs", LIB), ("src/real.rs", REAL), ("src/real/deep.rs", REAL), ("src/shim/inner.rs", REAL)];
     let crate_folder = scratch("leaves-out", &files);
-    let (code, printed) = lint(&crate_folder.0, &[]);
+    let (code, printed) = lint(crate_folder.path(), &[]);
     assert_eq!((code, printed), (Some(0), vec!["nothing in 1 file that a check does not see".to_string()]));
 }
 
@@ -106,21 +93,21 @@ impl Both { #[cfg(not(loom))] fn wait(&self) { std::thread::park() } }
 fn another_switch_is_respected() {
     let text = "#[cfg(not(checked))] use std::sync::Mutex;\n#[cfg(feature = \"x\")] use std::sync::Once;\n";
     let crate_folder = scratch("switch", &[("src/lib.rs", text)]);
-    let (code, printed) = lint(&crate_folder.0, &["--cfg", "checked"]);
+    let (code, printed) = lint(crate_folder.path(), &["--cfg", "checked"]);
     assert_eq!((code, printed.len()), (Some(1), 2), "{printed:?}");
     assert!(printed[0].starts_with("src/lib.rs:2:38: `std::sync::Once`"), "{printed:?}");
-    assert_eq!(lint(&crate_folder.0, &[]).1.len(), 3);
+    assert_eq!(lint(crate_folder.path(), &[]).1.len(), 3);
 }
 
 #[test]
 fn tests_and_folders_are_looked_at_where_that_is_asked_for() {
     let files = [("src/lib.rs", ""), ("tests/all.rs", "use std::sync::mpsc::channel;")];
     let crate_folder = scratch("tests", &files);
-    assert_eq!(lint(&crate_folder.0, &[]).0, Some(0));
+    assert_eq!(lint(crate_folder.path(), &[]).0, Some(0));
     let found =
         "tests/all.rs:1:22: `std::sync::mpsc::channel` is not seen by a check; write `unthread::sync::mpsc::channel`";
     for arguments in [["--tests"], ["tests"], ["tests/all.rs"]] {
-        let (code, printed) = lint(&crate_folder.0, &arguments);
+        let (code, printed) = lint(crate_folder.path(), &arguments);
         assert_eq!((code, printed[0].as_str()), (Some(1), found));
     }
 }
@@ -128,9 +115,9 @@ fn tests_and_folders_are_looked_at_where_that_is_asked_for() {
 #[test]
 fn mistakes_are_told() {
     let crate_folder = scratch("mistakes", &[("src/lib.rs", "fn f() {\n    let = 1;\n}\n")]);
-    let (code, printed) = lint(&crate_folder.0, &[]);
+    let (code, printed) = lint(crate_folder.path(), &[]);
     assert_eq!(code, Some(2));
     assert!(printed[0].starts_with("error: src/lib.rs:2:9: "), "{printed:?}");
-    assert_eq!(lint(&crate_folder.0, &["nowhere"]).0, Some(2));
-    assert_eq!(lint(&crate_folder.0, &["-p", "nobody"]).0, Some(2));
+    assert_eq!(lint(crate_folder.path(), &["nowhere"]).0, Some(2));
+    assert_eq!(lint(crate_folder.path(), &["-p", "nobody"]).0, Some(2));
 }

@@ -18,6 +18,7 @@ mod outputs;
 mod queries;
 mod replay;
 mod robust;
+mod scratch;
 
 use std::fmt::Write as _;
 use std::io::Write as _;

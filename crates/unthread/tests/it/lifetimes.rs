@@ -54,17 +54,22 @@ enum When {
 
 use When::{InTime, TooEarly};
 
+/// Ends something before or after the thread that uses it has ended.
+fn in_turn<T>(when: When, user: thread::JoinHandle<T>, end: impl FnOnce()) {
+    if when == TooEarly {
+        end();
+        user.join().unwrap();
+    } else {
+        user.join().unwrap();
+        end();
+    }
+}
+
 /// A value in a box that one thread uses, and that another one frees before or after the first has ended.
 fn freed_box<T: 'static>(when: When, value: T, using: fn(&T)) {
     let shared = Shared::boxed(value);
     let user = thread::spawn(move || using(shared.get()));
-    if when == TooEarly {
-        shared.free();
-        user.join().unwrap();
-    } else {
-        user.join().unwrap();
-        shared.free();
-    }
+    in_turn(when, user, || shared.free());
 }
 
 /// The same, where the thread that frees waits until the other one has begun to use the value, or until it is done with it.
@@ -75,13 +80,7 @@ fn freed_in_use<T: 'static>(when: When, value: T, using: fn(&T, &dyn Fn())) {
     while !begun.load(SeqCst) {
         hint::spin_loop();
     }
-    if when == TooEarly {
-        shared.free();
-        user.join().unwrap();
-    } else {
-        user.join().unwrap();
-        shared.free();
-    }
+    in_turn(when, user, || shared.free());
 }
 
 struct Node {
@@ -190,13 +189,7 @@ const KINDS: &[Kind] = &[
         });
         *shared.get().0.lock().unwrap() = true;
         shared.get().1.notify_one();
-        if when == TooEarly {
-            shared.free();
-            waiter.join().unwrap();
-        } else {
-            waiter.join().unwrap();
-            shared.free();
-        }
+        in_turn(when, waiter, || shared.free());
     }),
     ("once", |when| freed_box(when, Once::new(), |once| once.call_once(|| {}))),
     ("once lock", |when| freed_box(when, OnceLock::new(), |once| _ = once.set(1))),
@@ -221,12 +214,7 @@ const KINDS: &[Kind] = &[
         let arc = Arc::new((0u64, AtomicUsize::new(1)));
         let shared = Shared::to(&arc.1);
         let user = thread::spawn(move || shared.get().load(Relaxed));
-        if when == TooEarly {
-            drop(arc);
-            user.join().unwrap();
-        } else {
-            user.join().unwrap();
-        }
+        in_turn(when, user, || drop(arc));
     }),
     ("arc, pointer into it, several references", |when| {
         let arc = Arc::new(AtomicUsize::new(1));
@@ -235,14 +223,8 @@ const KINDS: &[Kind] = &[
         let holder = thread::spawn(move || {
             other.load(Relaxed);
         });
-        if when == TooEarly {
-            drop(arc);
-            user.join().unwrap();
-            holder.join().unwrap();
-        } else {
-            user.join().unwrap();
-            holder.join().unwrap();
-        }
+        in_turn(when, user, || drop(arc));
+        holder.join().unwrap();
     }),
     ("arc, from a weak reference's pointer", |when| {
         let arc = Arc::new(AtomicUsize::new(1));
@@ -257,13 +239,7 @@ const KINDS: &[Kind] = &[
     ("arc, reference in a box", |when| {
         let shared = Shared::boxed(Arc::new(AtomicUsize::new(1)));
         let user = thread::spawn(move || shared.get().load(Relaxed));
-        if when == TooEarly {
-            shared.free();
-            user.join().unwrap();
-        } else {
-            user.join().unwrap();
-            shared.free();
-        }
+        in_turn(when, user, || shared.free());
     }),
     ("arc, given back twice", |when| {
         let raw = Shared(Arc::into_raw(Arc::new(AtomicUsize::new(1))).cast_mut());
@@ -325,12 +301,7 @@ const KINDS: &[Kind] = &[
         let vector = (0..5).map(AtomicUsize::new).collect::<Vec<_>>();
         let shared = Shared::to(&vector[3]);
         let user = thread::spawn(move || shared.get().load(Relaxed));
-        if when == TooEarly {
-            drop(vector);
-            user.join().unwrap();
-        } else {
-            user.join().unwrap();
-        }
+        in_turn(when, user, || drop(vector));
     }),
     ("element of a vector that is truncated", |when| {
         let mut vector = (0..5).map(AtomicUsize::new).collect::<Vec<_>>();
@@ -344,37 +315,19 @@ const KINDS: &[Kind] = &[
     ("option that is taken", |when| {
         let shared = Shared::boxed(Some(AtomicUsize::new(1)));
         let user = thread::spawn(move || shared.get().as_ref().map(|atomic| atomic.load(SeqCst)));
-        if when == TooEarly {
-            drop(shared.get_mut().take());
-            user.join().unwrap();
-        } else {
-            user.join().unwrap();
-            drop(shared.get_mut().take());
-        }
+        in_turn(when, user, || drop(shared.get_mut().take()));
         shared.free();
     }),
     ("object that is replaced", |when| {
         let shared = Shared::boxed(AtomicUsize::new(1));
         let user = thread::spawn(move || shared.get().load(SeqCst));
-        if when == TooEarly {
-            *shared.get_mut() = AtomicUsize::new(2);
-            user.join().unwrap();
-        } else {
-            user.join().unwrap();
-            *shared.get_mut() = AtomicUsize::new(2);
-        }
+        in_turn(when, user, || *shared.get_mut() = AtomicUsize::new(2));
         shared.free();
     }),
     ("value that is taken out", |when| {
         let shared = Shared::boxed(AtomicUsize::new(1));
         let user = thread::spawn(move || shared.get().load(SeqCst));
-        if when == InTime {
-            user.join().unwrap();
-            assert_eq!(unsafe { Box::from_raw(shared.0) }.into_inner(), 1);
-        } else {
-            assert_eq!(unsafe { Box::from_raw(shared.0) }.into_inner(), 1);
-            user.join().unwrap();
-        }
+        in_turn(when, user, || assert_eq!(unsafe { Box::from_raw(shared.0) }.into_inner(), 1));
     }),
     ("double free, by two threads", |when| {
         let shared = Shared::boxed(AtomicUsize::new(1));
@@ -414,13 +367,7 @@ const KINDS: &[Kind] = &[
             }
         });
         shared.get().store(true, SeqCst);
-        if when == TooEarly {
-            shared.free();
-            waiter.join().unwrap();
-        } else {
-            waiter.join().unwrap();
-            shared.free();
-        }
+        in_turn(when, waiter, || shared.free());
     }),
     ("freed in another order", |when| {
         let first = Shared::boxed(AtomicUsize::new(1));
