@@ -150,6 +150,15 @@ impl ThreadContext {
         }
     }
 
+    /// The thread, which runs, does not go on from here and is never unwound. What it holds is never given back.
+    pub(super) fn stay(&self) -> ! {
+        let handover = self.handover.get().expect("only a thread that has begun can run");
+        loop {
+            // SAFETY: the handover lives at the bottom of the stack on which this runs.
+            unsafe { handover.as_ref() }.suspend(());
+        }
+    }
+
     /// Whether it has access to plain data.
     pub(super) fn has_pointers(&self) -> bool {
         !self.open_accesses.borrow().is_empty()

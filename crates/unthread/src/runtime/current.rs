@@ -279,18 +279,16 @@ fn straggle(execution: &Execution, thread: &ThreadContext, operation: &Operation
     if !thread.unwinds.get() && !is_panicking() && !thread.ended.get() {
         if is_in_destructor(execution, thread) {
             // What the destructor has not done yet would never be done, and others rely on it: a node in a list that leads to this stack.
-            stay(thread);
+            thread.stays.set(true);
+            thread.stay();
         }
         thread.unwinds.set(true);
         resume_unwind(Box::new(Abandoned));
     }
     execution.stragglers.set(execution.stragglers.get() + 1);
-    if execution.stragglers.get() > MOST_STRAGGLERS
-        && let Some(handover) = thread.handover.get().filter(|_| !thread.ended.get())
-    {
-        // It waits for something in a destructor, for ever. It is left where it is.
-        // SAFETY: the handover lives at the bottom of the stack on which this runs.
-        unsafe { handover.as_ref() }.suspend(());
+    if execution.stragglers.get() > MOST_STRAGGLERS && thread.runs.get() {
+        // It waits for something in a destructor, for ever.
+        thread.stay();
     }
     let Some(index) = operation.loc().and_then(Loc::as_global) else { return 1 };
     let mut mirror = execution.mirror.borrow_mut();
@@ -316,16 +314,6 @@ fn is_in_destructor(execution: &Execution, thread: &ThreadContext) -> bool {
         execution.names.borrow_mut().destructors.insert(key, is_in_one);
         is_in_one
     })
-}
-
-/// The running thread is never unwound.
-fn stay(thread: &ThreadContext) {
-    let Some(handover) = thread.handover.get() else { return };
-    thread.stays.set(true);
-    loop {
-        // SAFETY: the handover lives at the bottom of the stack on which this runs.
-        unsafe { handover.as_ref() }.suspend(());
-    }
 }
 
 /// The value that an operation leaves.

@@ -30,14 +30,10 @@ pub(crate) enum Left {
 pub(super) const RESERVE: usize = 96 * 1024;
 
 /// Leaves the running thread.
-pub(super) fn leave(thread: &ThreadContext, why: Left) {
-    let Some(handover) = thread.handover.get() else { return };
+pub(super) fn leave(thread: &ThreadContext, why: Left) -> ! {
     thread.left.set(Some(why));
     thread.stopped.set(true);
-    loop {
-        // SAFETY: the handover lives at the bottom of the stack of the thread, which nobody goes back to.
-        unsafe { handover.as_ref() }.suspend(());
-    }
+    thread.stay()
 }
 
 /// A thread has handed over. If it has been left, says so to the machine. Says whether the check ends here.

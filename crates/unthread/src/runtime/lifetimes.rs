@@ -199,11 +199,7 @@ impl ThreadContext {
             resume_unwind(Box::new(Abandoned));
         }
         self.stopped.set(true);
-        let handover = self.handover.get().expect("only a thread that has begun uses something");
-        loop {
-            // SAFETY: the handover lives at the bottom of the stack on which this runs.
-            unsafe { handover.as_ref() }.suspend(());
-        }
+        self.stay()
     }
 }
 

@@ -49,7 +49,7 @@ impl<S: Describe> Search<'_, '_, S> {
     }
 
     /// Runs an execution that leads to a race, if there is one.
-    pub(super) fn ask_for_race(&mut self, goal: Lit) -> Verdict {
+    fn ask_for_race(&mut self, goal: Lit) -> Verdict {
         let Some(solution) = self.ask(Goal::Race, &[goal])? else { return Ok(()) };
         let commit = solution.order.iter().find(|happening| match happening {
             Happening::Commit(write) => {
@@ -91,7 +91,7 @@ fn conflict(first: &Site, second: &Site) -> bool {
 
 impl Book<'_> {
     /// A literal that says that the node's operation is its thread's next. Requires that the book is finished.
-    pub(super) fn is_next(&mut self, node: NodeId) -> Lit {
+    fn is_next(&mut self, node: NodeId) -> Lit {
         let is_next = self.formula.var(Meaning::Other);
         self.formula.clause([!is_next, self.entry(node).reached]);
         for way in self.ways_on(node) {
@@ -101,7 +101,7 @@ impl Book<'_> {
     }
 
     /// Literals that say that the node's store is on its way, and that others may already have overtaken it.
-    pub(super) fn is_late(&mut self, node: NodeId) -> Vec<Lit> {
+    fn is_late(&mut self, node: NodeId) -> Vec<Lit> {
         if self.memory != MemoryModel::Pso || !is_buffered(self.memory, self.operation(node)) {
             return Vec::new();
         }
@@ -111,9 +111,6 @@ impl Book<'_> {
             known.flat_map(|edge| edge.writes.iter().map(|&write| (edge.lit, write))).collect();
         let late = stores.into_iter().map(|(stored, write)| {
             let meaning = Meaning::Late(write);
-            if let Some(&known) = self.late_literals.get(&meaning) {
-                return known;
-            }
             let lit = self.formula.var(meaning);
             self.late_literals.insert(meaning, lit);
             self.formula.clause([!lit, stored]);
@@ -123,7 +120,7 @@ impl Book<'_> {
     }
 
     /// For each key, a literal that implies one of its literals.
-    pub(super) fn one_of<K: Ord>(&mut self, literals: BTreeMap<K, Vec<Lit>>) -> BTreeMap<K, Lit> {
+    fn one_of<K: Ord>(&mut self, literals: BTreeMap<K, Vec<Lit>>) -> BTreeMap<K, Lit> {
         let one = literals.into_iter().map(|(key, literals)| {
             let lit = self.formula.var(Meaning::Other);
             self.formula.clause([&[!lit], literals.as_slice()].concat());
