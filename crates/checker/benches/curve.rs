@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
+use unthread_checker::base::Source;
+use unthread_checker::engines::check;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Limits, Options, Unwatched, check};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::Source;
+use unthread_checker::search::{Engine, Limits, Options, Unwatched};
 
 const EXECUTIONS: u64 = 100;
 

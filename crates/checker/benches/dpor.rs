@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use unthread_checker::base::Source;
+use unthread_checker::engines::check;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Monitor, Options, Unwatched, check};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::{Program, Source};
+use unthread_checker::program::Program;
+use unthread_checker::search::{Engine, Monitor, Options, Unwatched};
 
 fn main() {
     divan::main();

@@ -1,12 +1,13 @@
 //! How many states per second the `exhaustive` engine visits: Lamport's bakery, under TSO.
 
 use std::sync::Arc;
+use unthread_checker::base::{Source, Span};
+use unthread_checker::engines::check;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Options, Unwatched, check};
 use unthread_checker::program::{
-    Access, BinaryOp, Cell, Expr, Instr, Loop, Ordering, Pc, Place, Program, Reg, Routine, Source, Span, Start,
-    validate,
+    Access, BinaryOp, Cell, Expr, Instr, Loop, Ordering, Pc, Place, Program, Reg, Routine, Start, validate,
 };
+use unthread_checker::search::{Options, Unwatched};
 
 fn main() {
     divan::main();

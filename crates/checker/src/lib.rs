@@ -1,17 +1,22 @@
 //! Exhaustive checking of concurrent programs under sequential consistency, TSO and PSO.
 //!
-//! **program → execution → trace → causality → solver → schedule**, and around again: each word is a module.
-//! `explore` is the loop around them, `report` the way out. See `ARCHITECTURE.md` at the top of the repository.
+//! `ARCHITECTURE.md` at the top of the repository is the map of these modules. From bottom to top they are `base`,
+//! `program`, `execution`, `frontend`, `trace`, `monitor`, `solver`, `knowledge`, `search`, `engines`, `simplest`,
+//! `robustness` and `report`; a module names only modules below it.
 
 #![forbid(unsafe_code)]
 
-pub mod causality;
+pub mod base;
+pub mod engines;
 pub mod execution;
-pub mod explore;
 pub mod frontend;
+pub mod knowledge;
+pub mod monitor;
 pub mod program;
 pub mod report;
-pub mod schedule;
+pub mod robustness;
+pub mod search;
+pub mod simplest;
 pub mod solver;
 pub mod trace;
 

@@ -8,12 +8,14 @@ use crate::outputs::Outputs;
 use crate::terminal::Terminal;
 use crate::watch::{Stopwatch, interrupted};
 use anyhow::bail;
+use unthread_checker::base::Schedule;
+use unthread_checker::engines;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{self, Engine, Monitor, Options};
 use unthread_checker::program::Program;
 use unthread_checker::report::json::{JsonReport, json};
 use unthread_checker::report::text::Text;
-use unthread_checker::schedule::Schedule;
+use unthread_checker::search::{Engine, Monitor, Options};
+use unthread_checker::simplest;
 
 /// Checks every file under every memory model that was asked for.
 pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
@@ -84,10 +86,10 @@ fn check(
         ..flags.limits.options(memory)
     };
     let stopwatch = Stopwatch::start(format!("{file}: {memory}"), flags.limits.resources.bounds(), dump);
-    let search = if flags.predict { explore::predict } else { explore::check };
+    let search = if flags.predict { engines::predict } else { engines::check };
     let mut report = search(program, &options, &stopwatch);
     stopwatch.found();
-    explore::simplify(program, &options, &mut report, &stopwatch);
+    simplest::simplify(program, &options, &mut report, &stopwatch);
     let effort = stopwatch.effort(&report.statistics);
     let progress = stopwatch.progress(&report.statistics);
     let seconds = Some(stopwatch.stop());

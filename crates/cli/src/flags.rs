@@ -11,10 +11,10 @@ pub(crate) use values::Memories;
 use anyhow::bail;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use unthread_checker::base::Schedule;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Coverage, Engine, Monitor};
-use unthread_checker::schedule::Schedule;
-use values::{define, engine, memories, memory, monitor};
+use unthread_checker::search::{Coverage, Engine, Monitor};
+use values::{define, engine, litmus_memories, memories, memory, monitor};
 
 const ABOUT: &str = "Checks concurrent programs exhaustively under SC, TSO and PSO";
 
@@ -197,7 +197,7 @@ pub(crate) struct LitmusFlags {
     #[arg(required = true, value_name = "FILE|FOLDER")]
     pub(crate) paths: Vec<PathBuf>,
     /// The memory model; with one, the output is as herd's
-    #[arg(long, default_value = "all", value_parser = memories())]
+    #[arg(long, default_value = "all", value_parser = litmus_memories())]
     pub(crate) memory: Memories,
     /// How to search
     #[arg(long, default_value = "auto", value_parser = engine())]

@@ -7,9 +7,10 @@ use crate::memory::Meter;
 use crate::outcome::Outcome;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use unthread_checker::report::StopReason;
+use unthread_checker::search::StopReason;
 
 /// How often the guard looks.
 const EVERY: Duration = Duration::from_millis(5);

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use unthread_checker::base::{Diagnostic, Source};
 use unthread_checker::frontend::{litmus, trencher, ut};
-use unthread_checker::program::{Diagnostic, Program, Source};
+use unthread_checker::program::Program;
 
 /// Reads a program, by the file's extension. Says what is wrong with it and gives nothing if there is anything.
 pub(crate) fn program(file: &str, defines: &[(String, i64)], terminal: &Terminal) -> Option<Program> {

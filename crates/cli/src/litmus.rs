@@ -5,15 +5,16 @@ use crate::input;
 use crate::outcome::Outcome;
 use crate::terminal::Terminal;
 use crate::watch::{Stopwatch, interrupted};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use unthread_checker::engines;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{self, Options};
-use unthread_checker::frontend::litmus::{self, Litmus, SummaryLine, compare_text, herd_text, summary_table};
+use unthread_checker::frontend::litmus;
+use unthread_checker::frontend::litmus::{Arch, Litmus, SummaryLine, compare_text, herd_text, summary_table};
 use unthread_checker::report::text::why_stopped;
-use unthread_checker::report::{StopReason, ViolationKind};
+use unthread_checker::search::{Options, StopReason, ViolationKind};
 use walkdir::WalkDir;
 
 /// Runs every test under every memory model that was asked for.
@@ -26,6 +27,12 @@ pub(crate) fn run(flags: &LitmusFlags, terminal: &Terminal) -> anyhow::Result<Ou
             worst = Outcome::BadInput;
             continue;
         };
+        if !flags.memory.0.iter().any(|memory| concerns(&litmus, *memory)) {
+            let (file, memory, arch) = (file.display(), flags.memory.0[0], litmus.arch);
+            terminal.error(&anyhow!("{file}: {memory} is a memory model of the language, and this test is in {arch}"));
+            worst = Outcome::BadInput;
+            continue;
+        }
         let results = run_test(file, &litmus, flags);
         results.iter().filter(|_| !flags.json).for_each(|result| result.warn(file, terminal));
         if results.iter().any(|result| result.stop != StopReason::Exhausted) {
@@ -54,14 +61,20 @@ struct TestResult {
     outcome: litmus::Outcome,
     /// What goes wrong in executions that do not come to a final state.
     failures: Vec<String>,
+    /// A data race, in words.
+    race: Option<String>,
 }
 
 impl TestResult {
-    /// States that are missing because an execution failed are easily taken for forbidden ones.
+    /// States that are missing because an execution failed are easily taken for forbidden ones. Those of a test with a
+    /// data race mean nothing in C.
     fn warn(&self, file: &Path, terminal: &Terminal) {
         if let Some(first) = self.failures.first() {
             let (file, memory) = (file.display(), self.memory);
             terminal.warning(&format!("{file}: {memory}: some executions do not come to a final state: {first}"));
+        }
+        if let Some(race) = &self.race {
+            terminal.warning(&format!("{}: {}: data race: {race}", file.display(), self.memory));
         }
     }
 
@@ -77,15 +90,23 @@ fn run_test(file: &Path, litmus: &Litmus, flags: &LitmusFlags) -> Vec<TestResult
         let options = Options { all_violations: true, engine: flags.engine, ..flags.limits.options(memory) };
         let stopwatch =
             Stopwatch::start(format!("{}: {memory}", file.display()), flags.limits.resources.bounds(), None);
-        let report = explore::check(&litmus.program, &options, &stopwatch);
+        let report = engines::check(&litmus.program, &options, &stopwatch);
         stopwatch.stop();
         let why = why_stopped(&report.stop, &report.statistics, options.rules);
-        let failures = report.violations.iter().filter(|violation| violation.kind != ViolationKind::Condition);
+        let races = report.violations.iter().filter(|violation| violation.kind == ViolationKind::DataRace);
+        let race = races.map(|violation| violation.message.clone()).next();
+        let no_failures = [ViolationKind::Condition, ViolationKind::DataRace];
+        let failures = report.violations.iter().filter(|violation| !no_failures.contains(&violation.kind));
         let failures = failures.map(|violation| format!("{}: {}", violation.kind.name(), violation.message));
         let (outcome, failures) = (litmus.outcome(&report.final_states), failures.collect());
-        TestResult { memory, stop: report.stop, why, outcome, failures }
+        TestResult { memory, stop: report.stop, why, outcome, failures, race }
     };
-    flags.memory.0.iter().map(run).collect()
+    flags.memory.0.iter().filter(|memory| concerns(litmus, **memory)).map(run).collect()
+}
+
+/// Whether a memory model says something about the test: the language's say nothing about instructions of a machine.
+fn concerns(litmus: &Litmus, memory: MemoryModel) -> bool {
+    litmus.arch == Arch::C || !memory.is_language()
 }
 
 /// Several tests under several memory models are shown as one table.
@@ -130,6 +151,7 @@ fn json_line(file: &Path, litmus: &Litmus, result: &TestResult) -> String {
         negative: outcome.negative.len(),
         stop: result.stop.name(),
         failures: &result.failures,
+        race: if result.race.is_some() { Some(true) } else { complete.then_some(false) },
     };
     serde_json::to_string(&line).expect("names, numbers and lists of them are JSON") + "\n"
 }
@@ -148,6 +170,8 @@ struct JsonLine<'a> {
     negative: usize,
     stop: &'static str,
     failures: &'a [String],
+    /// Whether two accesses race; unknown if none do so far and the search did not end.
+    race: Option<bool>,
 }
 
 /// The files that the paths name: each itself, and what lies in folders, sorted.

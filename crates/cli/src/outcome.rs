@@ -1,7 +1,7 @@
 //! Exit codes.
 
 use std::process::ExitCode;
-use unthread_checker::report::Verdict;
+use unthread_checker::base::Verdict;
 
 /// How a command went. The greatest of several is the most serious, and decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,19 +1,20 @@
 //! `unthread outcomes`: every final state of a program, and whether a memory model makes a difference.
 
 use crate::flags::OutcomesFlags;
-use crate::input;
 use crate::outcome::Outcome;
-use crate::replay;
 use crate::terminal::Terminal;
 use crate::watch::{Stopwatch, interrupted};
+use crate::{input, replay};
 use anyhow::anyhow;
+use unthread_checker::base::Schedule;
+use unthread_checker::engines;
+use unthread_checker::engines::learning::cumulative;
+use unthread_checker::engines::learning::cumulative::Comparison;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::cumulative::{self, Comparison};
-use unthread_checker::explore::{self, Coverage, Options};
-use unthread_checker::program::Program;
+use unthread_checker::program::{FinalState, Program};
 use unthread_checker::report::text::{Text, engine_failures, why_stopped};
-use unthread_checker::report::{FinalState, StopReason, ViolationKind};
-use unthread_checker::schedule::Schedule;
+use unthread_checker::search;
+use unthread_checker::search::{Coverage, Options, StopReason, ViolationKind};
 
 /// Lists the final states of every file under every memory model that was asked for.
 pub(crate) fn run(flags: &OutcomesFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
@@ -47,7 +48,7 @@ fn list(
     let (engine, coverage) = (flags.engine, Coverage::FinalStates);
     let options = Options { engine, coverage, all_violations: true, ..flags.limits.options(memory) };
     let stopwatch = Stopwatch::start(format!("{file}: {memory}"), flags.limits.resources.bounds(), None);
-    let report = explore::check(program, &options, &stopwatch);
+    let report = engines::check(program, &options, &stopwatch);
     stopwatch.stop();
     let complete = report.stop == StopReason::Exhausted;
     for failed in engine_failures(&report) {
@@ -94,7 +95,7 @@ fn compare(
         }
         Comparison::Differs(difference) => {
             let (rules, style) = (memory.rules().unbounded(), terminal.style());
-            let replayed = explore::replay(program, rules, &difference.schedule)
+            let replayed = search::replay(program, rules, &difference.schedule)
                 .map_err(|error| anyhow!("the difference does not replay: {error}"))?;
             let command = |schedule: &Schedule| replay::command(schedule, file, memory, &flags.defines, false);
             let execution = Text { program, memory, rules, style, replay_command: &command }.execution(&replayed);

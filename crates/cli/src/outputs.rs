@@ -4,15 +4,16 @@ use crate::flags::CheckFlags;
 use crate::watch::Stopwatch;
 use anyhow::Context;
 use std::path::Path;
+use unthread_checker::base::Verdict;
+use unthread_checker::engines;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{self, Options};
 use unthread_checker::program::Program;
 use unthread_checker::report::dot::dot;
 use unthread_checker::report::explain::Explanation;
 use unthread_checker::report::json::{JsonProgress, JsonReport, exploration, sequential, witness};
 use unthread_checker::report::junit::junit;
 use unthread_checker::report::page::Page;
-use unthread_checker::report::{Report, Verdict};
+use unthread_checker::search::{Options, Report};
 
 /// States that are looked at to say which reads saw what.
 const SURVEYED_STATES: u64 = 100_000;
@@ -59,7 +60,7 @@ impl<'f> Outputs<'f> {
             let budget = if report.verdict() == Verdict::Violation { SURVEYED_STATES / 10 } else { SURVEYED_STATES };
             let bounds = self.flags.limits.resources.bounds_of_survey();
             let stopwatch = Stopwatch::start(format!("{}: survey", program.source.name), bounds, None);
-            let survey = explore::survey(program, options, budget, &stopwatch);
+            let survey = engines::survey(program, options, budget, &stopwatch);
             stopwatch.stop();
             let mut shown = exploration(program, &survey);
             shown.progress = progress;

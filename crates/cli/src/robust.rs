@@ -5,17 +5,17 @@ use crate::outcome::Outcome;
 use crate::terminal::Terminal;
 use crate::watch::{Stopwatch, interrupted};
 use crate::{input, replay};
-use unthread_checker::explore::cumulative;
-use unthread_checker::explore::robustness::{self, Answer, FenceOptions, Purpose};
+use unthread_checker::base::Schedule;
 use unthread_checker::program::Program;
 use unthread_checker::report::robustness::{fences_json, robustness_json};
 use unthread_checker::report::text::Text;
-use unthread_checker::schedule::Schedule;
+use unthread_checker::robustness;
+use unthread_checker::robustness::{Answer, FenceOptions, Purpose};
 
 /// Says of every file whether it is robust.
 pub(crate) fn robust(command: &RobustCommandFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
     let flags = &command.what;
-    let decide = if command.graph { cumulative::robust } else { robustness::robust };
+    let decide = if command.graph { robustness::robust_by_graph } else { robustness::robust };
     for_each(flags, terminal, |file, program| {
         let stopwatch = Stopwatch::start(format!("{file}: robustness"), flags.limits.resources.bounds(), None);
         let found = decide(program, flags.memory, &flags.limits.limits(), &stopwatch);

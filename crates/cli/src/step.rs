@@ -1,10 +1,11 @@
 //! `unthread replay --step`: one execution, step by step, on the terminal.
 
-use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::style::{Attribute, Color, Print, ResetColor, SetAttribute, SetForegroundColor};
-use crossterm::{cursor, execute, queue, terminal};
-use std::io::{self, Write};
-use unthread_checker::program::Source;
+use crossterm::{cursor, event, execute, queue, terminal};
+use std::io;
+use std::io::Write;
+use unthread_checker::base::Source;
 use unthread_checker::report::json::{JsonStore, Story};
 
 /// Shows the story until the user leaves.
@@ -178,15 +179,15 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use unthread_checker::execution::MemoryModel;
-    use unthread_checker::explore;
     use unthread_checker::frontend::ut;
+    use unthread_checker::search;
 
     const PROGRAM: &str = "shared x, y;\nthread left { x = 1; let r = y; }\nthread right { y = 1; let r = x; }\n";
 
     fn shown(at: usize, height: usize) -> Vec<(Look, String)> {
         let source = Arc::new(Source::new("sb.ut", PROGRAM));
         let program = ut::parse(source.clone(), &Default::default()).expect("it is right");
-        let replay = explore::replay(&program, MemoryModel::Tso.rules(), &"0x2.1.0f".parse().expect("a schedule"));
+        let replay = search::replay(&program, MemoryModel::Tso.rules(), &"0x2.1.0f".parse().expect("a schedule"));
         let story = Story::of(&program, &replay.expect("it fits").trace);
         screen(&source, &story, "the end", at, 60, height)
     }

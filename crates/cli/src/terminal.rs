@@ -1,9 +1,11 @@
 //! Standard output and error: colours, width, and readers that go away.
 
 use crate::flags::Color;
-use std::io::{self, IsTerminal, Write};
-use unthread_checker::program::{Diagnostic, Source};
-use unthread_checker::report::{self, Style};
+use std::io;
+use std::io::{IsTerminal, Write};
+use unthread_checker::base::{Diagnostic, Source};
+use unthread_checker::report;
+use unthread_checker::report::Style;
 
 /// Where results and complaints go.
 pub(crate) struct Terminal {

@@ -6,9 +6,8 @@ use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use unthread_checker::explore::{Progress, Stage, Watch};
 use unthread_checker::report::json::{JsonEffort, JsonProgress};
-use unthread_checker::report::{SolverStatistics, Statistics, StopReason};
+use unthread_checker::search::{Progress, SolverStatistics, Stage, Statistics, StopReason, Watch};
 use unthread_checker::solver::Query;
 
 /// Set by Ctrl-C.

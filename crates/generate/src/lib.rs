@@ -6,10 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+mod language;
 mod lower;
 mod sketch;
 mod strategy;
 
+pub use language::{Language, language};
 pub use sketch::{
     Asked, CellSketch, ConditionSketch, LockName, Look, Parent, PlaceSketch, Sketch, Statement, Test, ThreadSketch,
     Value, Var,

@@ -4,10 +4,12 @@ mod access;
 
 use crate::sketch::{Asked, LockName, Look, Parent, PlaceSketch, Sketch, Statement, Test, ThreadSketch, Value, Var};
 use access::{var, var_text};
-use std::{fmt::Write, sync::Arc};
+use std::fmt::Write;
+use std::sync::Arc;
+use unthread_checker::base::{Loc, Source, Span};
 use unthread_checker::program::{
-    Access, BinaryOp, Cell, Condition, Expr, ExprOver, FinalValue, Indexed, Instr, Loc, Lock, LockKind, LockMode, Loop,
-    Ordering, Pc, Program, Quantifier, Reg, Routine, Source, Span, Start,
+    Access, BinaryOp, Cell, Condition, Expr, ExprOver, FinalValue, Indexed, Instr, Lock, LockKind, LockMode, Loop,
+    Ordering, Pc, Program, Quantifier, Reg, Routine, Start,
 };
 
 const REGISTERS: [&str; 10] = ["p", "r0", "r1", "r2", "seen", "i0", "i1", "t1", "t2", "t3"];

@@ -97,7 +97,10 @@ pub enum Statement {
         place: PlaceSketch,
         expected: Value,
         desired: Value,
+        /// If it stores.
         ordering: Ordering,
+        /// If it does not: the ordering of a read.
+        failure: Ordering,
     },
     Fence(Ordering),
     Yield,

@@ -342,6 +342,7 @@ fn cas(features: Features) -> BoxedStrategy<Statement> {
             expected,
             desired,
             ordering,
+            failure: ordering.on_failure(),
         })
         .boxed()
 }

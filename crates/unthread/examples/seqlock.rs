@@ -31,7 +31,7 @@ impl SeqLock {
 }
 
 fn main() {
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         let mut builder = Builder::new();
         builder.log = true;
         builder.memory(memory).check(|| {

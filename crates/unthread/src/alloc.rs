@@ -7,6 +7,7 @@ use crate::runtime::{
 };
 use std::alloc::{GlobalAlloc, System};
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Allocates memory. It must be freed with [`dealloc`] before the execution ends.
 ///
@@ -98,7 +99,7 @@ impl<T> Track<T> {
 /// ```
 ///
 /// An object that a constant expression made, and that is neither a static nor in an [`Arc`](crate::sync::Arc) or on a stack, is named by the memory that it is in, if this is the allocator of the
-/// program. Otherwise threads have to agree on a name when they first use it, in an order that counts, and that takes more executions.
+/// program. Otherwise it cannot be told from memory that has been freed, and a thread that uses it fails.
 #[derive(Clone, Copy, Debug)]
 pub struct Allocator<A = System> {
     inner: A,
@@ -161,7 +162,18 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
     }
 }
 
+/// The allocator is that of the program.
+static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the program has this allocator.
+pub(crate) fn is_installed() -> bool {
+    IS_INSTALLED.load(Relaxed)
+}
+
 fn noted(pointer: *mut u8, size: usize) -> *mut u8 {
+    if !is_installed() {
+        IS_INSTALLED.store(true, Relaxed);
+    }
     if !pointer.is_null() {
         note_allocation(pointer.addr(), size);
     }

@@ -4,8 +4,9 @@ use crate::runtime::{
     Kind, Name, OpenAccess, Request, Since, Snapshot, abandon_or, request, with_current, with_execution, with_thread,
 };
 use std::fmt;
+use unthread_checker::base::Loc;
 use unthread_checker::execution::{Buffers, Operation};
-use unthread_checker::program::{Access, Loc, Ordering};
+use unthread_checker::program::{Access, Ordering};
 
 /// The cell that all shared data without synchronisation is made of. Two accesses at the same time, one of them a write, are a data race.
 pub struct UnsafeCell<T: ?Sized> {
@@ -49,12 +50,11 @@ impl Accessing {
     /// The pointer in the guard of a lock is still there when the lock has been given back: where that was the last thing that was done, it is taken to be over before.
     fn end(&self) -> bool {
         with_thread(|execution, thread| {
-            if execution.lifetimes.was_dropped_by(self.object, execution, thread) {
-                return false;
-            }
             let mut open = thread.open_accesses.borrow_mut();
             let is_this = |access: &OpenAccess| (access.object, access.writes) == (self.object, self.writes);
-            let Some(access) = open.iter().rposition(is_this).map(|at| open.remove(at)) else { return true };
+            let Some(access) = open.iter().rposition(is_this).map(|at| open.remove(at)) else {
+                return !execution.lifetimes.was_dropped_by(self.object, thread);
+            };
             let is_over = access.by_pointer && access.since == Since::Acted;
             if is_over {
                 execution

@@ -6,9 +6,9 @@ mod page;
 mod watch;
 mod words;
 
+pub use unthread_checker::base::Verdict;
 pub use unthread_checker::execution::MemoryModel;
-pub use unthread_checker::explore::Engine;
-pub use unthread_checker::report::{Report, Statistics, StopReason, Verdict};
+pub use unthread_checker::search::{Engine, Report, Statistics, StopReason};
 
 use crate::runtime::{Beat, ClosureSubject, Cut, STACK_SIZE, Settings, watch};
 use failure::{APART, LeftOut, Story};
@@ -18,9 +18,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use unthread_checker::base::Schedule;
+use unthread_checker::engines::check_subject;
 use unthread_checker::execution::Describe;
-use unthread_checker::explore::{Options, check_subject, replay_subject};
-use unthread_checker::schedule::Schedule;
+use unthread_checker::search::{Options, replay_subject};
 use watch::Clock;
 
 /// Runs a closure under every schedule, with TSO memory. Panics if anything is wrong, with the execution that shows it.

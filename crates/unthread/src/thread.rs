@@ -8,8 +8,9 @@ pub use local::LocalKey;
 pub use scoped::{Scope, ScopedJoinHandle, scope};
 pub use std::thread::Result;
 
+use crate::runtime;
 use crate::runtime::{
-    self, Here, Request, Signal, create_cell, forget_block, happens, note_block, perform, request, with_thread,
+    Here, Request, Signal, create_cell, forget_block, happens, note_block, perform, request, with_thread,
 };
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -17,8 +18,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 use std::{fmt, io};
-use unthread_checker::execution::{Operation, ThreadKey, Waits};
-use unthread_checker::program::{Loc, RmwOp};
+use unthread_checker::base::{Loc, ThreadKey};
+use unthread_checker::execution::{Operation, Waits};
+use unthread_checker::program::RmwOp;
 
 /// Runs a closure in a new thread. That it can be sent there is not asked, as in loom: all threads of an execution are on one of the operating system's.
 #[track_caller]
@@ -124,7 +126,8 @@ fn spawn_built<'f, T: 'f>(builder: Builder, f: Box<dyn FnOnce() -> T + 'f>) -> J
     let result = packet.clone();
     // What the closure has moved into it may be used where it is.
     let captured = std::ptr::from_ref(&*f).addr();
-    note_block(captured, size_of_val(&*f));
+    let size = size_of_val(&*f);
+    note_block(captured, size);
     let body: Box<dyn FnOnce() + 'f> = Box::new(move || {
         let outcome = catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
             if !runtime::is_for_joiner(&*payload) {
@@ -147,6 +150,7 @@ fn spawn_built<'f, T: 'f>(builder: Builder, f: Box<dyn FnOnce() -> T + 'f>) -> J
         let key = thread.key.child(nth).expect("threads are not spawned by threads five deep");
         let index = execution.add_thread(key, name, stack_size.saturating_mul(size_of::<usize>()), body);
         execution.thread(index).token.set(Some(token));
+        execution.thread(index).captured.set((captured, captured + size));
         execution.names.borrow_mut().note_owner(token, key);
         thread.child.set(Some(index));
         key

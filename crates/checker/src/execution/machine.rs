@@ -3,12 +3,9 @@
 //! Requires / ensures: [`Machine::steps`] lists exactly the steps that [`Machine::apply`] accepts. A step changes `shared`, the stepping
 //! thread, and nothing else, except that a fork adds a thread at the end. Explicit-state search relies on that.
 
-use super::{
-    Buffers, Dropped, Failure, FailureKind, Forwarding, Operation, Poll, Rules, Shared, State, Status, Subject,
-    ThreadId, ThreadState, Waits,
-};
-use crate::program::{Loc, LockMode, Ordering, RmwOp};
-use crate::schedule::{Action, Step};
+use super::{Dropped, Forwarding, Operation, Poll, Rules, Shared, State, Status, Subject, ThreadState, Waits};
+use crate::base::{Action, Failure, FailureKind, Loc, Step, ThreadId};
+use crate::program::{LockMode, Ordering, RmwOp};
 
 /// A subject on a memory model.
 pub struct Machine<'s, S> {
@@ -43,7 +40,7 @@ pub struct Performed {
 impl Performed {
     /// What the thread's history says of it: the result, or that it failed.
     pub fn history_entry(&self) -> i64 {
-        if self.failure.is_some() { crate::trace::FAILED } else { self.result }
+        if self.failure.is_some() { crate::base::FAILED } else { self.result }
     }
 }
 
@@ -221,7 +218,7 @@ impl<'s, S: Subject> Machine<'s, S> {
     }
 
     fn is_buffered(&self, operation: &Operation) -> bool {
-        self.rules.buffers != Buffers::None
+        self.rules.delays_stores()
             && matches!(operation, Operation::Write { ordering, .. } if *ordering != Ordering::SeqCst)
     }
 
@@ -355,7 +352,7 @@ impl<'s, S: Subject> Machine<'s, S> {
                 return Err(Failure::new(FailureKind::UseAfterFree, format!("{block} is freed a second time")));
             }
             Operation::Choose { .. } => result = choice.expect("a choice is made by the step"),
-            Operation::Fail(ref failure) => return Err(failure.clone()),
+            Operation::Fail(_) => return Err(self.subject.failure(&state.threads[id.index()].local)),
             _ => {}
         }
         Ok((result, None))
@@ -366,8 +363,13 @@ impl<'s, S: Subject> Machine<'s, S> {
         if !state.shared.has_dropped() {
             return None;
         }
-        let whole = self.subject.part_of(&state.threads[id.index()].local);
-        operation.uses().chain(whole).find(|&used| state.shared.dropped_by(used).is_some())
+        let local = &state.threads[id.index()].local;
+        let (whole, through) = (self.subject.part_of(local), self.subject.through(local));
+        operation
+            .uses()
+            .chain(whole)
+            .chain(through.iter().copied())
+            .find(|&used| state.shared.dropped_by(used).is_some())
     }
 
     /// A thread uses an object that has been dropped.
@@ -417,19 +419,19 @@ impl<'s, S: Subject> Machine<'s, S> {
     }
 
     fn barrier(&self, thread: &mut ThreadState<S::Thread>) {
-        if self.rules.buffers == Buffers::PerLocation {
+        if self.rules.reorders_stores() {
             thread.buffer.barrier();
         }
     }
 }
 
 impl<T> ThreadState<T> {
-    fn new(key: super::ThreadKey, local: T) -> ThreadState<T> {
+    fn new(key: crate::base::ThreadKey, local: T) -> ThreadState<T> {
         ThreadState { key, local, buffer: super::Buffer::default(), status: Status::Running }
     }
 }
 
-fn has_ended<T>(state: &State<T>, thread: super::ThreadKey) -> bool {
+fn has_ended<T>(state: &State<T>, thread: crate::base::ThreadKey) -> bool {
     state.threads.iter().any(|other| other.key == thread && other.status == Status::Ended)
 }
 

@@ -9,7 +9,8 @@
 //! Invariant: a frame exists for a loop only while the program counter is inside of it and nothing but reading was done since
 //! its head was passed.
 
-use crate::program::{Instr, Liveness, Loc, Loop, Pc, Reg, Routine};
+use crate::base::Loc;
+use crate::program::{Instr, Liveness, Loop, Pc, Reg, Routine};
 
 /// The loops that a thread is in and has only read in, outermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

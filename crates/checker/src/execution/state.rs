@@ -1,7 +1,8 @@
 //! The state of a machine, in pieces that can be stored once and compared: what is shared, and each thread.
 
-use super::{Buffer, Failure, ThreadId, ThreadKey};
-use crate::program::{Loc, LockMode};
+use super::Buffer;
+use crate::base::{Failure, Loc, ThreadId, ThreadKey};
+use crate::program::LockMode;
 
 /// A machine between two steps. A step of a thread changes `shared`, that thread, and may add a thread at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -161,7 +162,7 @@ impl Shared {
 
     /// Whether the cell exists and is in a block that has not been freed.
     pub fn check(&self, loc: Loc) -> Result<(), Failure> {
-        use super::FailureKind::{InvalidPointer, UseAfterFree};
+        use crate::base::FailureKind::{InvalidPointer, UseAfterFree};
         match (loc.as_global(), loc.block()) {
             (Some(index), _) if index >= self.cells.len() => {
                 Err(Failure::new(InvalidPointer, "a pointer leads outside of memory"))

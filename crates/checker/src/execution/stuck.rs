@@ -1,8 +1,14 @@
 //! What concerns several threads at once: an execution that cannot go on, and data races.
+//!
+//! Definition. Two accesses to a plain cell *race* if one of them is a write and both can be the next thing to happen.
+//! An access is the next operation of a thread. Where stores can overtake one another (PSO), it is also a store on its
+//! way to memory, because another thread may already have read a later store of the same thread.
+//! `Operation::cell_access` says what an operation accesses in this sense. A read lock that a thread takes again while
+//! another thread waits to write is such a pair, too.
 
-use super::{Buffers, CellAccess, Machine, Operation, Poll, State, Status, Subject, ThreadId, Waits};
-use crate::program::{Access, Loc};
-use crate::schedule::{Action, Step};
+use super::{CellAccess, Machine, Operation, Poll, State, Status, Subject, Waits};
+use crate::base::{Action, Loc, Step, ThreadId};
+use crate::program::Access;
 use smallvec::SmallVec;
 
 /// Why a state has no steps.
@@ -66,7 +72,7 @@ impl<S: Subject> Machine<'_, S> {
         let unfinished = |status: Status| state.threads.iter().any(|thread| thread.status == status);
         let blocked: Vec<Blocked> = self.blocked(state).collect();
         let waits = |blocked: &Blocked| self.subject.waits(&state.threads[blocked.thread.index()].local);
-        if blocked.iter().any(|blocked| blocked.operation == Operation::Stop || waits(blocked) == Waits::Timed) {
+        if blocked.iter().any(|blocked| blocked.operation.is_stop() || waits(blocked) == Waits::Timed) {
             Stuck::Assumed
         } else if unfinished(Status::Failed) {
             Stuck::Failed
@@ -84,15 +90,13 @@ impl<S: Subject> Machine<'_, S> {
         let blocked = running.map(|(index, thread)| {
             let id = ThreadId(index as u16);
             let operation = self.subject.operation(&thread.local);
-            let waits_for = match operation {
-                Operation::Lock { lock, .. } | Operation::Reacquire { lock, .. } => {
-                    state.shared.holders(lock).collect()
-                }
-                Operation::Join { thread: key } => {
+            let waits_for = match (operation.acquired(), operation.joined()) {
+                (Some((lock, _)), _) => state.shared.holders(lock).collect(),
+                (None, Some(key)) => {
                     let joined = state.threads.iter().position(|other| other.key == key);
                     joined.map(|at| ThreadId(at as u16)).into_iter().collect()
                 }
-                _ => Vec::new(),
+                (None, None) => Vec::new(),
             };
             let (awaiting, polls) = match self.is_awaiting(state, id) {
                 true => (self.subject.awaiting(&thread.local), self.subject.polls(&thread.local)),
@@ -102,7 +106,7 @@ impl<S: Subject> Machine<'_, S> {
             Blocked { thread: id, operation, waits_for, spins_on, polls: polls.to_vec() }
         });
         // `finally` waits for all others: that it does says nothing new.
-        blocked.filter(|blocked| blocked.operation != Operation::JoinAll)
+        blocked.filter(|blocked| !blocked.operation.is_join_all())
     }
 
     /// Data races that the state shows: two threads whose next operations access the same plain cell, at least one of
@@ -137,7 +141,7 @@ impl<S: Subject> Machine<'_, S> {
 
     /// Stores that may go to memory next and that later stores may have overtaken.
     fn waiting_stores(&self, state: &State<S::Thread>) -> Nexts {
-        if self.rules.buffers != Buffers::PerLocation {
+        if !self.rules.reorders_stores() {
             return Nexts::new();
         }
         let stores = state.threads.iter().enumerate().flat_map(|(index, thread)| {

@@ -1,8 +1,8 @@
 //! The seam between programs and the machine.
 
-use super::{Dropped, Failure, Operation, State};
-use crate::program::{Loc, LockMode, Pc, Program, Span};
-use crate::report::FinalState;
+use super::{Dropped, Operation, State};
+use crate::base::{Failure, Loc, Span, ThreadKey};
+use crate::program::{FinalState, LockMode, Pc, Program};
 
 /// A program that can be run again and again from its start, as a set of deterministic threads.
 ///
@@ -17,6 +17,9 @@ pub trait Subject {
 
     /// The operation that the thread is at.
     fn operation(&self, thread: &Self::Thread) -> Operation;
+
+    /// What is wrong, of a thread at a `Fail`.
+    fn failure(&self, thread: &Self::Thread) -> Failure;
 
     /// Gives the thread the result of its operation and runs it to the next. Operations without a result get 0.
     fn resume(&self, thread: &mut Self::Thread, result: i64);
@@ -96,6 +99,11 @@ pub trait Subject {
     /// What the object that the thread's operation is on is part of, if that can be dropped by itself.
     fn part_of(&self, _: &Self::Thread) -> Option<Loc> {
         None
+    }
+
+    /// What the thread uses on its way to the object that its operation is on: pointers that can be dropped by themselves.
+    fn through<'t>(&self, _: &'t Self::Thread) -> &'t [Loc] {
+        &[]
     }
 
     /// What to say of a thread that uses an object that has been dropped.
@@ -205,36 +213,5 @@ pub trait Describe: Subject {
     /// Whether some thread can go round in circles without being noticed.
     fn has_cycles(&self) -> bool {
         false
-    }
-}
-
-/// A thread by the order of creation in one execution. Schedules use it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ThreadId(pub u16);
-
-/// A thread by its ancestry: the same in every execution. Programs hold it as a handle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ThreadKey(pub u64);
-
-/// The most threads that one thread can fork.
-const MOST_FORKS: u64 = 4095;
-
-impl ThreadKey {
-    /// The `index`-th of the initial threads.
-    pub fn initial(index: usize) -> ThreadKey {
-        ThreadKey(index as u64 + 1)
-    }
-
-    /// The `nth` thread (from 0) that this one forks, or nothing when there are too many.
-    pub fn child(self, nth: u32) -> Option<ThreadKey> {
-        let room = self.0 < 1 << 48 && u64::from(nth) < MOST_FORKS;
-        room.then(|| ThreadKey(self.0 << 12 | (u64::from(nth) + 1)))
-    }
-}
-
-impl ThreadId {
-    /// As an index.
-    pub fn index(self) -> usize {
-        self.0 as usize
     }
 }

@@ -4,7 +4,8 @@
 //! operations; over final values ([`FinalExpr`]) it is the condition asked of the end of an execution.
 //! Arithmetic is on 64-bit signed integers and wraps, as hardware does.
 
-use super::{Loc, Reg};
+use super::Reg;
+use crate::base::Loc;
 
 /// An expression over a thread's registers.
 pub type Expr = ExprOver<Reg>;

@@ -1,6 +1,6 @@
 //! Programs as the checker sees them: a small register machine per thread over shared cells and locks.
 //!
-//! Front ends lower their language to this form; [`crate::execution`] runs it. A [`Routine`] is straight-line code with
+//! Front ends lower their language to this form; `execution` runs it. A [`Routine`] is straight-line code with
 //! jumps; a thread is a routine with arguments. Instructions are either *local* (assign, jump, branch, allocate, a
 //! passing assert) or *visible*: they touch something that other threads can see. Local instructions never stop a thread.
 
@@ -8,22 +8,22 @@ mod automata;
 mod essence;
 mod expr;
 mod failing;
+mod final_state;
+pub(crate) mod futures;
 mod liveness;
-mod loc;
 mod print;
-mod source;
 mod validate;
 
 pub use automata::{Automata, ControlState};
 pub use essence::Essence;
 pub use expr::{BinaryOp, DivisionByZero, Expr, ExprOver, FinalExpr, FinalValue, UnaryOp};
 pub use failing::Failing;
+pub use final_state::FinalState;
 pub use liveness::Liveness;
-pub use loc::Loc;
 pub use print::PrintedRoutine;
-pub use source::{Diagnostic, Label, LineColumn, Source, Span};
 pub use validate::validate;
 
+use crate::base::{Loc, Source, Span};
 use std::sync::Arc;
 
 /// A register of a routine. A routine's parameters are its first registers.
@@ -261,8 +261,9 @@ pub enum Place {
     Cell(u32),
     /// An array's element: `cells[base + index]`, out of bounds unless `0 <= index < length`.
     Element { base: u32, length: u32, index: Expr },
-    /// What a pointer points to, `offset` cells further on. For a heap cell, `access` says how its field is declared;
-    /// a pointer to a global has that cell's own declaration.
+    /// What a pointer points to, `offset` cells further on. For a heap cell, `access` says how its field is declared.
+    /// An access to a global is plain if the cell is declared so or `access` says so: C code can use one cell both
+    /// ways.
     Deref { pointer: Expr, offset: u8, access: Access },
 }
 
@@ -310,7 +311,8 @@ pub enum RmwOp {
     Min,
     /// One less, but not below 0: something is taken if it is there. The operand does not matter.
     Take,
-    /// The operand is added, and no store has to arrive before: no machine has that. A name is drawn, which no program does.
+    /// The operand is added, and no store has to arrive before: no machine has that. A name is drawn, which no program
+    /// does.
     Draw,
     /// The operator on integers of so many bits.
     Typed {

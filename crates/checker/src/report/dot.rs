@@ -1,7 +1,7 @@
 //! The execution graph of a story for GraphViz: a cluster per thread, arrows for what comes before what. Arrows of a cycle are red.
 
-use super::explain::Explanation;
-use super::explain::graph::{self, Edge, Relation};
+use super::explain::graph::{Edge, Relation};
+use super::explain::{Explanation, graph};
 use super::story::{StepKind, Story};
 use std::fmt::Write as _;
 

@@ -6,12 +6,12 @@
 use super::explain::graph::Edge;
 use super::explain::{Explanation, explain};
 pub use super::story::{JsonPending, JsonStep, JsonStore, StepKind, Story};
-use super::{EngineFailure, Involved, Observation, Report, StopReason, Violation, ViolationKind};
-use crate::execution::{Interpreter, Rules, Stuck};
-use crate::explore::{self, Survey, SurveyedRead};
-use crate::program::{LineColumn, Loc, Program, Quantifier, Span};
-use crate::schedule::Schedule;
-use crate::trace;
+use crate::base::{LineColumn, Loc, Schedule, Span};
+use crate::engines::{Survey, SurveyedRead};
+use crate::execution::{Comparable, Rules, Stuck, interpret};
+use crate::program::{Program, Quantifier};
+use crate::search::{EngineFailure, Involved, Observation, Report, StopReason, Violation, ViolationKind};
+use crate::{search, trace};
 use serde::Serialize;
 
 /// The version of the format.
@@ -180,7 +180,7 @@ pub struct JsonSequential {
 
 /// Makes the object for a report. The steps of its violations come from replaying them under the same rules.
 pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f64>) -> JsonReport {
-    let subject = Interpreter::new(program);
+    let subject = interpret(program);
     let violations = report.violations.iter().map(|found| violation(&subject, rules, found));
     let observations = report.observations.iter().map(|observation| JsonObservation {
         quantifier: quantifier(observation.quantifier),
@@ -265,7 +265,7 @@ pub fn exploration(program: &Program, survey: &Survey) -> JsonExploration {
 
 /// What SC would have made of a schedule.
 pub fn sequential(program: &Program, schedule: &Schedule) -> JsonSequential {
-    let replay = explore::sequential(program, schedule);
+    let replay = search::sequential(program, schedule);
     let outcome = match (replay.violations.first(), &replay.trace.end) {
         (Some(shown), _) => format!("Under sequential consistency this fails, too: {}", shown.message),
         (None, Some(Stuck::Finished)) => {
@@ -277,8 +277,8 @@ pub fn sequential(program: &Program, schedule: &Schedule) -> JsonSequential {
 }
 
 /// The object for a violation.
-pub fn violation(subject: &Interpreter<'_>, rules: Rules, violation: &Violation) -> JsonViolation {
-    let program = subject.program();
+pub fn violation<S: Comparable>(subject: &S, rules: Rules, violation: &Violation) -> JsonViolation {
+    let program = subject.code();
     // A violation that does not replay is never in a report.
     let trace = trace::replay(subject, rules, &violation.schedule);
     let mut story = trace.map_or_else(|_| Story::default(), |trace| Story::of(program, &trace));
@@ -309,7 +309,7 @@ pub fn witness(program: &Program, rules: Rules, observation: &Observation) -> Op
         also: Vec::new(),
         schedule: observation.witness.clone()?,
     };
-    Some(JsonViolation { kind: "witness", ..violation(&Interpreter::new(program), rules, &shown) })
+    Some(JsonViolation { kind: "witness", ..violation(&interpret(program), rules, &shown) })
 }
 
 pub(super) fn location(program: &Program, span: Span) -> JsonLocation {

@@ -1,15 +1,17 @@
 //! Answers to `unthread robust` and `unthread fences`: for people, and for programs (`docs/report-format.md`).
 
-use super::Statistics;
 use super::json::{JsonLocation, JsonStep, SCHEMA, Story, location};
 use super::snippet::places;
 use super::style::Tone;
 use super::table::table;
 use super::text::{Text, plural, took, why_stopped};
 use super::words::Words;
+use crate::base::Span;
 use crate::execution::MemoryModel;
-use crate::explore::robustness::{Answer, Fence, Fences, Purpose, Relation, Robustness, Side, Witness};
-use crate::program::{Instr, Ordering, Program, Span};
+use crate::program::{Instr, Ordering, Program};
+use crate::robustness::{Answer, Fence, Fences, Purpose, Robustness, Side, Witness};
+use crate::search::Statistics;
+use crate::trace::Relation;
 use serde::Serialize;
 
 /// The answer of `robust`.

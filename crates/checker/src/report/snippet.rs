@@ -1,7 +1,7 @@
 //! Places in the source, shown in the shape that Rust programmers know: file, line, column, the line itself, underlined.
 
 use super::Style;
-use crate::program::{Diagnostic, Source, Span};
+use crate::base::{Diagnostic, Source, Span};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use std::ops::Range;
 

@@ -2,8 +2,9 @@
 //! reached memory. Tables, explanations, graphs and the viewer are made from stories, whoever ran the program.
 
 use super::words::Words;
+use crate::base::{LineColumn, Loc, Span};
 use crate::execution::{Entry, Operation, Stuck};
-use crate::program::{LineColumn, Loc, Program, Span};
+use crate::program::Program;
 use crate::trace::{Event, Trace};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -234,7 +235,7 @@ fn step(words: &Words<'_>, event: &Event) -> JsonStep {
         written: event.written.map(|(_, value)| value),
         written_as: event.written.and_then(|(_, value)| words.spelled(value)),
         buffered: event.buffered,
-        failure: event.failure.as_ref().map(|failure| super::ViolationKind::Failure(failure.kind).name()),
+        failure: event.failure.as_ref().map(|failure| crate::search::ViolationKind::Failure(failure.kind).name()),
         buffer: event.buffer.iter().map(store).collect(),
         ..JsonStep::default()
     }

@@ -1,17 +1,18 @@
 //! Reports for people: a headline per memory model, and for what is wrong the place, the steps, and how to see it again.
 
+use super::Style;
 use super::explain::{Explanation, explain};
 use super::json::JsonEffort;
 use super::snippet::places;
 use super::story::Story;
 use super::style::Tone;
 use super::table::table;
-use super::{EngineFailure, Observation, Report, Statistics, StopReason, Style, Verdict, Violation, ViolationKind};
-use crate::execution::{Interpreter, MemoryModel, Rules, Stuck};
-use crate::explore::Replay;
-use crate::program::{FinalValue, Program, Span};
-use crate::schedule::{Schedule, Step};
-use crate::trace::{self, Trace};
+use crate::base::{Schedule, Span, Step, Verdict};
+use crate::execution::{MemoryModel, Rules, Stuck, interpret};
+use crate::program::{FinalValue, Program};
+use crate::search::{EngineFailure, Observation, Replay, Report, Statistics, StopReason, Violation, ViolationKind};
+use crate::trace;
+use crate::trace::Trace;
 
 /// Writes about one program under one memory model.
 pub struct Text<'a> {
@@ -135,7 +136,7 @@ impl Text<'_> {
 
     fn violation(&self, violation: &Violation) -> String {
         let mut text = self.place_of(violation) + "\n";
-        let subject = Interpreter::new(self.program);
+        let subject = interpret(self.program);
         if let Ok(trace) = trace::replay(&subject, self.rules, &violation.schedule) {
             let mut story = Story::of(self.program, &trace);
             let Explanation { sentence, events, .. } = explain(violation.kind.name(), &mut story);

@@ -1,10 +1,10 @@
 //! Events in the words of the source: `x = 1`, `r: x → 0`, `flush x = 1`, `lock m`, `cas x 0→1 ok`.
 
-use super::ViolationKind;
 use super::story::StepKind;
-use crate::execution::{Failure, Operation, ThreadId, ThreadKey};
-use crate::program::{Loc, LockMode, Ordering, Program};
-use crate::schedule::Action;
+use crate::base::{Action, FailureKind, Loc, ThreadId, ThreadKey};
+use crate::execution::Operation;
+use crate::program::{LockMode, Ordering, Program};
+use crate::search::ViolationKind;
 use crate::trace::{Event, Trace};
 
 /// Speaks of the events of one trace.
@@ -22,7 +22,7 @@ impl Words<'_> {
         };
         match (&event.failure, &event.operation) {
             (Some(_), Some(Operation::Fail(_))) | (None, _) => done,
-            (Some(failure), _) => format!("{done} {}", failed(failure)),
+            (Some(failure), _) => format!("{done} {}", failed(failure.kind)),
         }
     }
 
@@ -92,7 +92,7 @@ impl Words<'_> {
             Operation::Free { block } => format!("free {}", self.loc(*block)),
             Operation::Choose { .. } => format!("{target}choose → {result}"),
             Operation::Yield => "yield".to_string(),
-            Operation::Fail(failure) => failed(failure),
+            Operation::Fail(kind) => failed(*kind),
             Operation::Stop => "stop".to_string(),
             Operation::End => "end".to_string(),
         }
@@ -130,8 +130,8 @@ impl Words<'_> {
 }
 
 /// The message stands elsewhere.
-fn failed(failure: &Failure) -> String {
-    format!("✗ {}", ViolationKind::Failure(failure.kind).name())
+fn failed(kind: FailureKind) -> String {
+    format!("✗ {}", ViolationKind::Failure(kind).name())
 }
 
 /// Updates are sequentially consistent unless something else is written.

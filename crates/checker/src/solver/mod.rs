@@ -1,8 +1,13 @@
 //! The solver: a CDCL core with a theory of ordering.
 //!
-//! [`Problem`] says what is asked; [`Solver`] answers, again and again as clauses are added. The core is batsat; the ordering is
-//! ours (`order.rs`). What grows with the square of an execution's length, the sources of every read and the pairs of sections, is given to the core only on
-//! demand (`demand.rs`). A "yes" comes with an assignment and a total order, which an independent checker (`verify.rs`) has seen.
+//! [`Problem`] says what is asked; [`Solver`] answers, again and again as clauses are added. The core is batsat; the
+//! theory of ordering is `order/`. The sources of every read and the pairs of critical sections grow with the square of
+//! an execution's length; the core gets them on demand (`demand.rs`). A "yes" is an assignment and a total order, which
+//! an independent checker (`verify.rs`) has seen.
+//!
+//! Why batsat: it is pure Rust, and it has hooks for a theory, so that the ordering raises a conflict inside the search
+//! instead of after it. Queries are small and many; start-up and the number of rounds count, not strength on hard
+//! formulas. `docs/theory.md` has the measurement.
 
 mod demand;
 mod levels;
@@ -245,7 +250,7 @@ impl Ordering<'_> {
             (name != u32::MAX).then_some(Lit((name << 1) | u32::from(!lit.sign())))
         });
         self.n_seen = trail.len();
-        self.order.note(new)
+        self.order.note(new, &self.is_over)
     }
 
     fn raise(&mut self, reasons: Reasons<Lit>, arguments: &mut TheoryArg<'_>) {
@@ -279,6 +284,10 @@ impl Theory for Ordering<'_> {
     }
 
     fn final_check(&mut self, arguments: &mut TheoryArg<'_>) {
+        // Something may have been left open then, and nobody believes the answer.
+        if (self.is_over)() {
+            return;
+        }
         if let Err(reasons) = self.order.settle() {
             self.raise(reasons, arguments);
         }

@@ -5,8 +5,8 @@
 //! not ordered so is left to engines that reverse them.
 
 use super::{Run, RunEvent};
-use crate::execution::{Operation, ThreadKey};
-use crate::program::Loc;
+use crate::base::{Loc, ThreadKey};
+use crate::execution::Count;
 use rustc_hash::FxHashMap;
 
 /// Says so if some drop of a run is not ordered after all uses by other threads.
@@ -41,11 +41,11 @@ impl Clocks {
         };
         for (thread, of) in run.threads.iter().enumerate() {
             for (at, event) in of.events.iter().chain(&of.pending).enumerate() {
-                for object in event.operation.uses().chain(event.part_of) {
+                for object in event.operation.uses().chain(event.part_of).chain(event.through.iter().copied()) {
                     clocks.uses.entry(object).or_insert_with(|| vec![0; n_threads])[thread] = at + 1;
                 }
-                if let Operation::Count { loc, .. } = event.operation {
-                    let last = clocks.last.entry(loc).or_default();
+                if let Some(count) = event.operation.count() {
+                    let last = clocks.last.entry(count.loc).or_default();
                     *last = event.at.max(*last);
                 }
             }
@@ -68,26 +68,18 @@ impl Clocks {
     }
 
     fn follow<T>(&mut self, thread: usize, event: &RunEvent<T>) {
-        match event.operation {
-            Operation::Fork { child } => {
-                if let Some(&child) = self.keys.get(&child) {
-                    join(&self.threads[thread].clone(), &mut self.threads[child]);
-                }
+        let index = |key: ThreadKey| self.keys.get(&key).copied();
+        if let Some(child) = event.operation.forked().and_then(index) {
+            join(&self.threads[thread].clone(), &mut self.threads[child]);
+        } else if let Some(joined) = event.operation.joined().and_then(index) {
+            join(&self.threads[joined].clone(), &mut self.threads[thread]);
+        } else if let Some(Count { loc, by: -1, .. }) = event.operation.count() {
+            let n_threads = self.threads.len();
+            let given_back = self.given_back.entry(loc).or_insert_with(|| vec![0; n_threads]);
+            join(&self.threads[thread], given_back);
+            if self.last[&loc] == event.at {
+                join(given_back, &mut self.threads[thread]);
             }
-            Operation::Join { thread: joined } => {
-                if let Some(&joined) = self.keys.get(&joined) {
-                    join(&self.threads[joined].clone(), &mut self.threads[thread]);
-                }
-            }
-            Operation::Count { loc, by: -1, .. } => {
-                let n_threads = self.threads.len();
-                let given_back = self.given_back.entry(loc).or_insert_with(|| vec![0; n_threads]);
-                join(&self.threads[thread], given_back);
-                if self.last[&loc] == event.at {
-                    join(given_back, &mut self.threads[thread]);
-                }
-            }
-            _ => {}
         }
     }
 

@@ -1,19 +1,19 @@
 //! Traces: what one execution did, event by event.
 
+pub(crate) mod cycle;
 mod drops;
+pub(crate) mod happens_before;
 mod run;
 mod versions;
 
+pub use cycle::{Cycle, Relation, happens_before_cycle};
 pub(crate) use drops::unordered_drop;
-pub use run::{FAILED, Run, RunEvent, RunThread};
+pub use run::{Combination, Run, RunEvent, RunThread};
 pub(crate) use versions::{Histories, History, INITIAL, Versions, seen_of_count, sees_contents};
 
-use crate::execution::{
-    Describe, Entry, Failure, Machine, Operation, Rules, State, Status, Stuck, ThreadId, ThreadKey, ThreadState,
-};
-use crate::program::{Loc, Span};
-use crate::report::FinalState;
-use crate::schedule::{Schedule, Step};
+use crate::base::{Failure, Loc, Schedule, Span, Step, ThreadId, ThreadKey};
+use crate::execution::{Describe, Entry, Machine, Operation, Rules, State, Status, Stuck, ThreadState};
+use crate::program::FinalState;
 use std::fmt;
 
 /// The events of one execution.
@@ -140,7 +140,7 @@ impl<'a, S: Describe> Recorder<'a, S> {
         let performed = machine.apply(state, step);
         self.stores.resize_with(state.threads.len().max(self.stores.len()), Vec::new);
         let span = match step.action {
-            crate::schedule::Action::Flush(at) => self.stores[index].remove(at as usize),
+            crate::base::Action::Flush(at) => self.stores[index].remove(at as usize),
             _ => span,
         };
         if performed.buffered {

@@ -1,12 +1,11 @@
 //! Runs: what each thread did in one execution, without the trimmings of a report. Engines that learn from executions look at these.
 
-use crate::execution::{Dropped, Failure, IrThread, Operation, Stuck, ThreadKey};
-use crate::program::{Loc, Span};
-use crate::schedule::Step;
+use crate::base::{Failure, Loc, Span, Step, ThreadKey};
+use crate::execution::{Dropped, Operation, Stuck};
 
 /// One execution, thread by thread.
 #[derive(Clone, Debug)]
-pub struct Run<T = IrThread> {
+pub struct Run<T> {
     /// In order of creation.
     pub threads: Vec<RunThread<T>>,
     /// The steps that were taken.
@@ -19,7 +18,7 @@ pub struct Run<T = IrThread> {
 
 /// A thread's part of a run.
 #[derive(Clone, Debug)]
-pub struct RunThread<T = IrThread> {
+pub struct RunThread<T> {
     /// The thread.
     pub key: ThreadKey,
     /// What it did, in order.
@@ -30,10 +29,10 @@ pub struct RunThread<T = IrThread> {
 
 /// An operation that a thread performed, or would have.
 #[derive(Clone, Debug)]
-pub struct RunEvent<T = IrThread> {
+pub struct RunEvent<T> {
     /// The operation.
     pub operation: Operation,
-    /// What a history says of it: the result, or [`FAILED`].
+    /// What a history says of it: the result, or [`FAILED`](crate::base::FAILED).
     pub result: i64,
     /// What it wrote to memory.
     pub written: Option<(Loc, i64)>,
@@ -49,6 +48,8 @@ pub struct RunEvent<T = IrThread> {
     pub failure: Option<Failure>,
     /// What the object that it is an operation on is part of.
     pub part_of: Option<Loc>,
+    /// What the thread uses on its way to that object.
+    pub through: Vec<Loc>,
     /// Objects that the thread dropped after it.
     pub dropped: Vec<Dropped>,
     /// Where it stands.
@@ -59,12 +60,12 @@ pub struct RunEvent<T = IrThread> {
     pub before: Option<T>,
 }
 
-/// What a history says of an operation that stopped its thread.
-pub const FAILED: i64 = i64::MIN;
-
 impl<T> Run<T> {
     /// The thread's history: the results of its operations.
     pub fn history(&self, thread: usize) -> impl Iterator<Item = i64> {
         self.threads[thread].events.iter().map(|event| event.result)
     }
 }
+
+/// A combination of thread histories: for each thread, by key, the results of its operations.
+pub type Combination = Vec<(ThreadKey, Vec<i64>)>;

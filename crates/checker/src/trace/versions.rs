@@ -4,10 +4,9 @@
 //! all that this thread had seen, which is its history. So a number for "this thread, after this history" stands for the contents, and an operation that sees them has
 //! that number for a result. Histories that agree in such numbers agree in what the threads saw.
 
-use crate::execution::{Operation, Performed, ThreadKey};
-use crate::explore::is_alike;
-use crate::program::{Access, Loc, LockMode, Span};
-use crate::schedule::Action;
+use crate::base::{Action, Loc, Span, ThreadKey};
+use crate::execution::{Operation, Performed, is_alike};
+use crate::program::{Access, LockMode};
 use rustc_hash::FxHashMap;
 
 /// Numbers for histories: the same in all executions of a search.
@@ -74,7 +73,7 @@ impl<'j> Versions<'j> {
     /// A thread has performed an operation, which is still to be noted. Says whether it did the same whenever it had seen the same.
     pub(crate) fn does_the_same(&mut self, thread: usize, operation: &Operation, span: Span) -> bool {
         let next = self.histories.next.entry(self.threads[thread].history);
-        let (before, at) = next.or_insert_with(|| (operation.clone(), span));
+        let (before, at) = next.or_insert_with(|| (*operation, span));
         *at == span && is_alike(before, operation)
     }
 

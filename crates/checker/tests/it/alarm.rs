@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use unthread_checker::base::{Source, Verdict};
+use unthread_checker::engines::{check, predict};
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::robustness::{self, Answer, FenceOptions, Purpose};
-use unthread_checker::explore::{
-    Coverage, Engine, Limits, Options, Progress, Unwatched, Watch, check, cumulative, predict,
-};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::{Program, Source};
-use unthread_checker::report::{Report, StopReason, Verdict};
+use unthread_checker::program::Program;
+use unthread_checker::robustness;
+use unthread_checker::robustness::{Answer, FenceOptions, Purpose};
+use unthread_checker::search::{Coverage, Engine, Limits, Options, Progress, Report, StopReason, Unwatched, Watch};
 
 /// An alarm that rings when it has been asked so often, and ever after.
 struct Alarm {
@@ -90,6 +90,18 @@ fn what_is_wrong_is_never_verified_by_whom_it_is_stopped() {
     }
 }
 
+/// Each of two threads has many ways on, and those of one go first: who follows them asks before each, as there are as many ways on from where it leads.
+#[test]
+fn few_steps_are_taken_once_it_rings() {
+    let text = "shared a, b; thread t { a = choose(0..200); } thread u { b = choose(0..200); } finally { assert(a * b != 39799); }";
+    let (program, options) = (program(text), Options { reduced: true, ..Options::new(MemoryModel::Tso) });
+    for times in 0..2_000 {
+        let report = check(&program, &options, &Alarm::after(times));
+        assert_eq!(report.stop, StopReason::TimeLimit);
+        assert!(report.statistics.steps <= 5 + times / 20, "{times}: {}", report.statistics.steps);
+    }
+}
+
 #[test]
 fn workers_that_are_stopped_do_not_wait_for_one_another() {
     for text in &WRONG[1..3] {
@@ -131,7 +143,7 @@ fn robustness_and_fences_are_not_decided_by_whom_is_stopped() {
     let text = "shared x, y; thread a { x = 1; let r = y; } thread b { y = 1; let r = x; }";
     let program = program(text);
     let limits = Limits { executions: u64::MAX, states: u64::MAX, events: u64::MAX, preemptions: None };
-    for decide in [robustness::robust, cumulative::robust] {
+    for decide in [robustness::robust, robustness::robust_by_graph] {
         at_all_moments(|alarm| {
             let found = decide(&program, MemoryModel::Tso, &limits, alarm);
             assert!(!matches!(found.answer, Answer::Robust), "{text}");

@@ -2,10 +2,10 @@
 //! states. For straight-line programs with loads, stores, read-modify-writes and fences.
 
 use std::collections::BTreeSet;
+use unthread_checker::engines::check;
 use unthread_checker::execution::{MemoryModel, Rules};
-use unthread_checker::explore::{Options, Unwatched, check};
-use unthread_checker::program::{Expr, Instr, Ordering, Place, Program, Reg};
-use unthread_checker::report::FinalState;
+use unthread_checker::program::{Expr, FinalState, Instr, Ordering, Place, Program, Reg};
+use unthread_checker::search::{Options, Unwatched};
 use unthread_generate::{Features, Sketch, cases, for_all, sketches};
 
 /// More events than this have too many orders.

@@ -3,12 +3,14 @@
 use crate::dpor::violations;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use unthread_checker::execution::{Interpreter, MemoryModel};
-use unthread_checker::explore::{Engine, Limits, Options, Progress, Unwatched, Watch, check, check_subject};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+use unthread_checker::base::{Source, Verdict};
+use unthread_checker::engines::{check, check_subject};
+use unthread_checker::execution::{MemoryModel, interpret};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::{Program, Source};
-use unthread_checker::report::{Report, StopReason, Verdict};
+use unthread_checker::program::Program;
+use unthread_checker::search::{Engine, Limits, Options, Progress, Report, StopReason, Unwatched, Watch};
 use unthread_generate::{Features, cases, for_all, sketches};
 
 fn parse(text: &str) -> Program {
@@ -53,7 +55,7 @@ fn icb_says_what_it_covered() {
 
 #[test]
 fn icb_without_a_bound_is_exhaustive_and_with_one_finds_less() {
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         for_all(sketches(Features::ALL), cases(300), |sketch| {
             let program = sketch.program();
             let limits = Limits { states: 20_000, ..Options::new(memory).limits };
@@ -108,7 +110,7 @@ fn equal_seeds_give_equal_reports() {
 
 #[test]
 fn sampling_finds_only_what_can_happen() {
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         for_all(sketches(Features::ALL), cases(200), |sketch| {
             let program = sketch.program();
             let limits = Limits { states: 20_000, ..Options::new(memory).limits };
@@ -188,7 +190,7 @@ fn icb_over_traces_agrees(memory: MemoryModel, programs: u32) {
 #[test]
 fn icb_over_traces_remembers_all_stores_that_have_come_to_memory() {
     let program = parse("shared x, y; thread a { y = 1; x = 0; } thread b { y = 0; x = 0; }");
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         let [states, traces] =
             [false, true].map(|traces| run(&program, Engine::Icb { preemptions: 9, traces }, memory));
         assert_eq!(states.final_states.len(), 2, "{memory}");
@@ -219,7 +221,7 @@ impl Watch for Patience {
 #[test]
 fn a_bound_that_is_not_covered_is_said_to_be_incomplete() {
     let program = parse("shared x; thread t * 3 { for i in 0..6 { x.fetch_add(1); } }");
-    let subject = Interpreter::new(&program);
+    let subject = interpret(&program);
     let limits = Limits { preemptions: Some(2), ..Options::new(MemoryModel::Sc).limits };
     let options = Options { engine: Engine::Dpor, limits, ..Options::new(MemoryModel::Sc) };
     let covered = |patience: u64| {

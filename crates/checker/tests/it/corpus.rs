@@ -4,10 +4,13 @@ use crate::retries::Patience;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use unthread_checker::explore::{Engine, Options, Unwatched, check};
-use unthread_checker::frontend::ut::{self, Expectation};
-use unthread_checker::program::{Program, Source};
-use unthread_checker::report::{Report, StopReason, Style, diagnostics};
+use unthread_checker::base::Source;
+use unthread_checker::engines::check;
+use unthread_checker::frontend::ut;
+use unthread_checker::frontend::ut::Expectation;
+use unthread_checker::program::Program;
+use unthread_checker::report::{Style, diagnostics};
+use unthread_checker::search::{Engine, Options, Report, StopReason, Unwatched};
 use walkdir::WalkDir;
 
 #[test]

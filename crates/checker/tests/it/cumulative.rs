@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use unthread_checker::execution::{Interpreter, MemoryModel};
-use unthread_checker::explore::cumulative::{Comparison, compare};
-use unthread_checker::explore::{Coverage, Engine, Options, Unwatched, check, exhaustive, replay};
+use unthread_checker::base::Source;
+use unthread_checker::engines::check;
+use unthread_checker::engines::learning::cumulative::{Comparison, compare};
+use unthread_checker::engines::states::exhaustive;
+use unthread_checker::execution::{MemoryModel, interpret};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::{Program, Source};
-use unthread_checker::report::{Report, StopReason};
+use unthread_checker::program::Program;
+use unthread_checker::search::{Coverage, Engine, Options, Report, StopReason, Unwatched, replay};
 use unthread_generate::{Features, cases, for_all, sketches};
 
 /// Programs with more states than this are left out.
@@ -20,7 +22,7 @@ fn options(memory: MemoryModel, coverage: Coverage) -> Options {
 
 /// What is wrong, in words that do not depend on the schedule.
 fn violations(report: &Report) -> Vec<String> {
-    let told = |violation: &unthread_checker::report::Violation| {
+    let told = |violation: &unthread_checker::search::Violation| {
         format!("{} of {:?} at {:?}: {}", violation.kind.name(), violation.thread, violation.span, violation.message)
     };
     let mut all: Vec<String> = report.violations.iter().map(told).collect();
@@ -40,8 +42,8 @@ fn program(name: &str, defines: &[(&str, i64)]) -> Program {
 fn several_workers_of_cumulative_find_what_one_finds() {
     for_all(sketches(Features::ALL), cases(2_000) / 8, |sketch| {
         let program = sketch.program();
-        let subject = Interpreter::new(&program);
-        for memory in MemoryModel::ALL {
+        let subject = interpret(&program);
+        for memory in MemoryModel::MACHINES {
             let options = options(memory, Coverage::States);
             if exhaustive::histories(&subject, &options, BUDGET, &Unwatched).is_none() {
                 continue;
@@ -66,7 +68,7 @@ fn several_workers_of_cumulative_find_what_one_finds() {
 fn a_comparison_of_memory_models_finds_a_difference_where_there_is_one() {
     for_all(sketches(Features::ALL), cases(2_000) / 4, |sketch| {
         let program = sketch.program();
-        let subject = Interpreter::new(&program);
+        let subject = interpret(&program);
         for (memory, other) in [
             (MemoryModel::Tso, MemoryModel::Sc),
             (MemoryModel::Pso, MemoryModel::Sc),
@@ -99,7 +101,7 @@ fn a_comparison_of_memory_models_finds_a_difference_where_there_is_one() {
 fn coverage_of_behaviours_shows_everything_that_is_wrong() {
     for_all(sketches(Features::ALL), cases(2_000) / 4, |sketch| {
         let program = sketch.program();
-        for memory in MemoryModel::ALL {
+        for memory in MemoryModel::MACHINES {
             let mut oracle = Options { all_violations: true, ..Options::new(memory) };
             oracle.limits.states = BUDGET;
             let oracle = check(&program, &oracle, &Unwatched);
@@ -175,7 +177,7 @@ fn auto_runs_visits_or_learns_whichever_is_least() {
 /// A program that cumulative explores to its end, with what an exhaustive search finds.
 fn is_explored(text: &str) {
     let program = ut::parse(Arc::new(Source::new("locks.ut", text)), &BTreeMap::new()).expect("it is a program");
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         let oracle = Options { all_violations: true, count_histories: true, ..Options::new(memory) };
         let oracle = check(&program, &oracle, &Unwatched);
         assert_eq!(oracle.stop, StopReason::Exhausted, "{memory}");
@@ -224,7 +226,7 @@ fn orders_that_follow_at_once_are_all_kept() {
     let text = "shared x = 0;\nthread a { let r = x.fetch_add(1); r = x.fetch_add(0); r = x; }\n\
                 thread b { let r = x; x = 1; }\nthread c { x = 0; let r = x.fetch_or(2); }\n";
     let program = ut::parse(Arc::new(Source::new("orders.ut", text)), &BTreeMap::new()).expect("it is a program");
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         let oracle = check(&program, &Options { all_violations: true, ..Options::new(memory) }, &Unwatched);
         let found = check(&program, &options(memory, Coverage::States), &Unwatched);
         assert_eq!(found.final_states, oracle.final_states, "{memory}");
@@ -236,7 +238,7 @@ fn orders_that_follow_at_once_are_all_kept() {
 #[test]
 fn a_lock_that_is_given_back_while_its_holder_waits_is_no_ordinary_lock() {
     let program = program("condvar.ut", &[]);
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         let report = check(&program, &Options { engine: Engine::Cumulative, ..Options::new(memory) }, &Unwatched);
         assert_eq!(report.stop, StopReason::Exhausted, "{memory}");
     }

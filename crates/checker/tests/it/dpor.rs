@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use unthread_checker::base::Source;
+use unthread_checker::engines::check;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Limits, Options, Unwatched, check};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::{Program, Source};
-use unthread_checker::report::{Report, StopReason, Violation, ViolationKind};
+use unthread_checker::program::Program;
+use unthread_checker::search::{Engine, Limits, Options, Report, StopReason, Unwatched, Violation, ViolationKind};
 use unthread_generate::{Features, Sketch, cases, for_all, sketches};
 
 fn parse(text: &str) -> Program {
@@ -25,7 +27,7 @@ fn dpor(program: &Program, memory: MemoryModel) -> Report {
 /// Executions under SC, TSO and PSO.
 fn executions(text: &str) -> [u64; 3] {
     let program = parse(text);
-    MemoryModel::ALL.map(|memory| {
+    MemoryModel::MACHINES.map(|memory| {
         let report = dpor(&program, memory);
         assert_eq!(report.statistics.redundant, 0, "{memory}");
         report.statistics.executions
@@ -159,12 +161,12 @@ fn dpor_agrees_with_exhaustive_under_pso() {
 
 #[test]
 fn dpor_agrees_with_exhaustive_on_blocks_that_are_shared_and_freed() {
-    MemoryModel::ALL.into_iter().for_each(|memory| agrees_with_exhaustive(memory, Features::BLOCKS));
+    MemoryModel::MACHINES.into_iter().for_each(|memory| agrees_with_exhaustive(memory, Features::BLOCKS));
 }
 
 #[test]
 fn dpor_agrees_with_exhaustive_on_locks_that_are_shared() {
-    MemoryModel::ALL.into_iter().for_each(|memory| agrees_with_exhaustive(memory, Features::READERS));
+    MemoryModel::MACHINES.into_iter().for_each(|memory| agrees_with_exhaustive(memory, Features::READERS));
 }
 
 #[test]
@@ -181,7 +183,7 @@ fn who_wants_a_lock_alone_may_come_before_all_who_share_it() {
         thread w { write_lock(l); x = 1; }";
     for (text, n_violations) in [(meet, 1), (keep, 2)] {
         let program = parse(text);
-        for memory in MemoryModel::ALL {
+        for memory in MemoryModel::MACHINES {
             let options = Options { all_violations: true, ..Options::new(memory) };
             let expected = violations(&check(&program, &options, &Unwatched));
             let found = check(&program, &Options { engine: Engine::Dpor, ..options }, &Unwatched);
@@ -193,7 +195,7 @@ fn who_wants_a_lock_alone_may_come_before_all_who_share_it() {
 
 #[test]
 fn dpor_agrees_with_exhaustive_on_memory_alone() {
-    MemoryModel::ALL.into_iter().for_each(|memory| agrees_with_exhaustive(memory, Features::MEMORY));
+    MemoryModel::MACHINES.into_iter().for_each(|memory| agrees_with_exhaustive(memory, Features::MEMORY));
 }
 
 #[test]
@@ -211,7 +213,7 @@ fn a_thread_that_waits_for_its_own_store_notices_that_the_block_is_freed() {
         thread w { let p = z; if p != null { p.b = 2; while p.b != 0 {} } }
         thread f { let p = new Pair {}; z = p; free(p); }";
     let program = parse(text);
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         let of = |engine| {
             let options = Options { engine, all_violations: true, ..Options::new(memory) };
             let report = check(&program, &options, &Unwatched);

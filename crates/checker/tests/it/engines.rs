@@ -1,17 +1,20 @@
 //! Every engine against `exhaustive`, on generated programs.
 
 use super::places;
-use unthread_checker::execution::{Interpreter, MemoryModel};
-use unthread_checker::explore::histories::Combination;
-use unthread_checker::explore::{Coverage, Engine, Options, Unwatched, check, cumulative, exhaustive, mcr};
-use unthread_checker::report::{Report, StopReason, ViolationKind};
+use crate::retries::Patience;
+use unthread_checker::engines::check;
+use unthread_checker::engines::learning::{cumulative, mcr};
+use unthread_checker::engines::states::exhaustive;
+use unthread_checker::execution::{MemoryModel, interpret};
+use unthread_checker::search::{Coverage, Engine, Options, Report, StopReason, Unwatched, ViolationKind};
+use unthread_checker::trace::Combination;
 use unthread_generate::{Features, Sketch, Statement, cases, for_all, sketches};
 
 /// Programs with more states than this are left out.
 const BUDGET: u64 = 40_000;
 
 /// What two engines must agree on.
-fn findings(report: &Report) -> (Vec<String>, Vec<bool>, Vec<unthread_checker::report::FinalState>) {
+fn findings(report: &Report) -> (Vec<String>, Vec<bool>, Vec<unthread_checker::program::FinalState>) {
     let mut violations: Vec<String> = report
         .violations
         .iter()
@@ -31,23 +34,34 @@ fn findings(report: &Report) -> (Vec<String>, Vec<bool>, Vec<unthread_checker::r
 
 /// Compares both engines that learn from executions with an exhaustive search.
 pub(crate) fn agree(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
-    all_agree(&[Engine::Mcr, Engine::Cumulative], sketch, memory)
+    agree_within(ALL_LOOKS, sketch, memory).map(|_| ())
 }
 
-fn all_agree(engines: &[Engine], sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
+/// The same, for so many looks of each engine. Says whether they came to an end.
+pub(crate) fn agree_within(looks: u32, sketch: &Sketch, memory: MemoryModel) -> Result<bool, String> {
+    all_agree(&[Engine::Mcr, Engine::Cumulative], looks, sketch, memory)
+}
+
+/// No search takes so many.
+const ALL_LOOKS: u32 = u32::MAX;
+
+fn all_agree(engines: &[Engine], looks: u32, sketch: &Sketch, memory: MemoryModel) -> Result<bool, String> {
     let program = sketch.program();
-    let subject = Interpreter::new(&program);
+    let subject = interpret(&program);
     let options = Options { all_violations: true, ..Options::new(memory) };
-    let Some(expected) = exhaustive::histories(&subject, &options, BUDGET, &Unwatched) else { return Ok(()) };
+    let Some(expected) = exhaustive::histories(&subject, &options, BUDGET, &Unwatched) else { return Ok(true) };
     let oracle = check(&program, &options, &Unwatched);
     if oracle.stop != StopReason::Exhausted {
-        return Ok(());
+        return Ok(true);
     }
     let expected = expected.combinations();
     let gives_up = sketch.any(|s| matches!(s, Statement::Assume(_) | Statement::Choose { .. }));
     for &engine in engines {
         let options = Options { engine, coverage: Coverage::States, first_sources: 1, ..options.clone() };
-        let report = check(&program, &options, &Unwatched);
+        let report = check(&program, &options, &Patience::new(looks));
+        if report.stop == StopReason::Interrupted {
+            return Ok(false);
+        }
         if report.stop != StopReason::Exhausted {
             return Err(format!("{memory}: {engine}: stopped: {:?}", report.stop));
         }
@@ -76,7 +90,7 @@ fn all_agree(engines: &[Engine], sketch: &Sketch, memory: MemoryModel) -> Result
             return Err(format!("{memory}: {engine}: expected {oracle:#?}\nfound {report:#?}"));
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// The number of distinct histories of single threads, and of their beginnings: an engine that runs only what is new needs no more executions.
@@ -89,28 +103,29 @@ fn most_executions(combinations: &std::collections::BTreeSet<Combination>) -> u6
 #[test]
 fn engines_that_learn_find_what_exhaustive_finds_and_run_nothing_twice() {
     for_all(sketches(Features::ALL), cases(2_000), |sketch| {
-        MemoryModel::ALL.into_iter().try_for_each(|memory| agree(sketch, memory))
+        MemoryModel::MACHINES.into_iter().try_for_each(|memory| agree(sketch, memory))
     });
 }
 
 #[test]
 fn engines_that_learn_agree_on_memory_alone() {
     for_all(sketches(Features::MEMORY), cases(2_000), |sketch| {
-        MemoryModel::ALL.into_iter().try_for_each(|memory| agree(sketch, memory))
+        MemoryModel::MACHINES.into_iter().try_for_each(|memory| agree(sketch, memory))
     });
 }
 
 #[test]
 fn mcr_agrees_on_locks_that_are_shared() {
     for_all(sketches(Features::READERS), cases(1_000), |sketch| {
-        MemoryModel::ALL.into_iter().try_for_each(|memory| all_agree(&[Engine::Mcr], sketch, memory))
+        let agrees = |memory| all_agree(&[Engine::Mcr], ALL_LOOKS, sketch, memory).map(|_| ());
+        MemoryModel::MACHINES.into_iter().try_for_each(agrees)
     });
 }
 
 #[test]
 fn engines_that_learn_agree_on_blocks_that_are_shared_and_freed() {
     for_all(sketches(Features::BLOCKS), cases(2_000), |sketch| {
-        MemoryModel::ALL.into_iter().try_for_each(|memory| agree(sketch, memory))
+        MemoryModel::MACHINES.into_iter().try_for_each(|memory| agree(sketch, memory))
     });
 }
 
@@ -118,7 +133,7 @@ fn engines_that_learn_agree_on_blocks_that_are_shared_and_freed() {
 fn several_workers_find_what_one_finds() {
     for_all(sketches(Features::ALL), cases(2_000) / 8, |sketch| {
         let program = sketch.program();
-        for memory in MemoryModel::ALL {
+        for memory in MemoryModel::MACHINES {
             for all_violations in [false, true] {
                 let options = Options { engine: Engine::Mcr, all_violations, ..Options::new(memory) };
                 let one = check(&program, &options, &Unwatched);
@@ -135,10 +150,10 @@ fn several_workers_find_what_one_finds() {
 /// Engine mcr and an exhaustive search see the same histories of a program.
 fn mcr_sees_the_histories_of(text: &str) {
     use unthread_checker::frontend::ut;
-    let source = std::sync::Arc::new(unthread_checker::program::Source::new("frees.ut", text));
+    let source = std::sync::Arc::new(unthread_checker::base::Source::new("frees.ut", text));
     let program = ut::parse(source, &Default::default()).expect("it is a program");
-    let subject = Interpreter::new(&program);
-    for memory in MemoryModel::ALL {
+    let subject = interpret(&program);
+    for memory in MemoryModel::MACHINES {
         let options = Options { engine: Engine::Mcr, all_violations: true, ..Options::new(memory) };
         let found = mcr::histories(&subject, &options).expect("everything is explored");
         let expected = exhaustive::histories(&subject, &options, u64::MAX, &Unwatched).expect("they are finite");
@@ -151,6 +166,16 @@ fn whichever_of_two_frees_comes_first_succeeds() {
     mcr_sees_the_histories_of(
         "struct Node { value }\nshared p = null;\nthread a { let q = new Node; p = q; if p != null { free(q); } }\n\
          thread b { let r = p; if r != null { free(r); } }\n",
+    );
+}
+
+/// Some of the numbers that `w0` makes are pointers as to their form, and lead to cells that do not exist.
+#[test]
+fn a_pointer_that_leads_nowhere_always_fails() {
+    mcr_sees_the_histories_of(
+        "struct Node { a, b }\nshared x = 0, y = 0;\n\
+         thread w0 { let r = 0; loop { r = y.fetch_or(r + 1); if x == 1 { break; } } }\n\
+         thread w1 { let p = y; let r = p.b.swap(0); }\n",
     );
 }
 
@@ -175,9 +200,9 @@ fn a_thread_that_spins_goes_on_to_fail() {
          thread b {{ x = 1; let seen = 1; while seen == 1 {{ {long} seen = x; if seen == 1 {{ {long} }} }} }}\n",
     );
     mcr_sees_the_histories_of(&text);
-    let source = std::sync::Arc::new(unthread_checker::program::Source::new("fails.ut", text));
+    let source = std::sync::Arc::new(unthread_checker::base::Source::new("fails.ut", text));
     let program = ut::parse(source, &Default::default()).expect("it is a program");
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         for engine in [Engine::Exhaustive, Engine::Dpor, Engine::Mcr, Engine::Cumulative, Engine::Auto] {
             let report = check(&program, &Options { engine, ..Options::new(memory) }, &Unwatched);
             assert_eq!(report.stop, StopReason::Violation, "{memory}: {engine}");
@@ -192,10 +217,10 @@ fn a_store_that_reaches_its_block_after_it_was_freed_is_found() {
     let text = "struct Node { value }\nshared p = 0, flag = 0;\n\
                 thread a { let q = new Node; p = q; fence; q.value = 1; flag = 1; }\n\
                 thread b { if flag == 1 { free(p); } }\n";
-    let source = std::sync::Arc::new(unthread_checker::program::Source::new("late.ut", text));
+    let source = std::sync::Arc::new(unthread_checker::base::Source::new("late.ut", text));
     let program = ut::parse(source, &Default::default()).expect("it is a program");
     for (memory, stop) in
-        MemoryModel::ALL.into_iter().zip([StopReason::Exhausted, StopReason::Exhausted, StopReason::Violation])
+        MemoryModel::MACHINES.into_iter().zip([StopReason::Exhausted, StopReason::Exhausted, StopReason::Violation])
     {
         for engine in [Engine::Exhaustive, Engine::Dpor, Engine::Mcr, Engine::Cumulative, Engine::Auto] {
             let report = check(&program, &Options { engine, ..Options::new(memory) }, &Unwatched);
@@ -220,10 +245,10 @@ fn mcr_finds_the_errors_of_the_papers_as_soon_as_published() {
     let folder = std::path::Path::new(env!("CARGO_WORKSPACE_DIR")).join("corpus/programs/papers");
     for (name, define, most) in PUBLISHED {
         let text = std::fs::read_to_string(folder.join(name).with_extension("ut")).expect("it is in the corpus");
-        let source = std::sync::Arc::new(unthread_checker::program::Source::new(name, text));
+        let source = std::sync::Arc::new(unthread_checker::base::Source::new(name, text));
         let defines = [define].into_iter().filter(|define| !define.is_empty()).map(|define| (define.to_string(), 1));
         let program = unthread_checker::frontend::ut::parse(source, &defines.collect()).expect("it is a program");
-        for (memory, most) in MemoryModel::ALL.into_iter().zip(most) {
+        for (memory, most) in MemoryModel::MACHINES.into_iter().zip(most) {
             let report = check(&program, &Options { engine: Engine::Mcr, ..Options::new(memory) }, &Unwatched);
             let executions = report.statistics.executions;
             assert!(executions <= most, "{name}, {memory}: {executions} executions instead of {most}");

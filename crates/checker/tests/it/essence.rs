@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use unthread_checker::base::Source;
+use unthread_checker::engines::check;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Options, Unwatched, check};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::Source;
-use unthread_checker::report::Report;
+use unthread_checker::search::{Engine, Options, Report, Unwatched};
 
 /// One thread counts, another reads twice and does something with what it read.
 fn reads_of_a_counter(then: &str) -> Report {
@@ -48,7 +48,7 @@ fn engines_agree_about_values_that_cannot_be_told_apart() {
     let text = "shared x = 0, y = 0;\nthread writer { for i in 1..4 { x = i; y = i; } }\n\
                 thread reader { let a = x; let b = y; let c = x; assert(a <= b + 1, \"lags\"); assert(a + c != 5, \"five\"); }\n";
     let program = ut::parse(Arc::new(Source::new("lags.ut", text)), &BTreeMap::new()).expect("it is a program");
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         let messages = |engine: Engine| -> Vec<String> {
             let report = check(&program, &Options { engine, all_violations: true, ..Options::new(memory) }, &Unwatched);
             let mut messages: Vec<String> =

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use unthread_checker::execution::{Interpreter, MemoryModel};
-use unthread_checker::explore::{Options, Unwatched, check, simplify};
+use unthread_checker::base::Source;
+use unthread_checker::engines::check;
+use unthread_checker::execution::{MemoryModel, interpret};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::{Program, Source};
+use unthread_checker::program::Program;
 use unthread_checker::report::json::{JsonViolation, sequential, violation};
+use unthread_checker::search::{Options, Unwatched};
+use unthread_checker::simplest::simplify;
 
 fn parse(name: &str, text: String) -> Program {
     ut::parse(Arc::new(Source::new(name, text)), &BTreeMap::new()).expect("the program is right")
@@ -18,7 +21,7 @@ fn explained(program: &Program, memory: MemoryModel) -> JsonViolation {
     let options = Options::new(memory);
     let mut report = check(program, &options, &Unwatched);
     simplify(program, &options, &mut report, &Unwatched);
-    violation(&Interpreter::new(program), options.rules, report.violations.first().expect("something is wrong"))
+    violation(&interpret(program), options.rules, report.violations.first().expect("something is wrong"))
 }
 
 /// Compares the sentence, and the two events: thread, line, and what the step says.

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use unthread_checker::base::{Diagnostic, Source};
 use unthread_checker::frontend::{litmus, trencher, ut};
-use unthread_checker::program::{Diagnostic, Program, Source, validate};
+use unthread_checker::program::{Program, validate};
 
 /// Inputs for each parser, if nobody asks for more.
 const INPUTS: usize = 30_000;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use unthread_checker::base::{Diagnostic, Source, Verdict};
+use unthread_checker::engines::check;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Options, Unwatched, check};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::{Diagnostic, Program, Source};
-use unthread_checker::report::Verdict;
+use unthread_checker::program::Program;
+use unthread_checker::search::{Options, Unwatched};
 
 fn workspace(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_WORKSPACE_DIR")).join(path)

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use expect_test::expect;
+use unthread_checker::base::{Diagnostic, Source};
+use unthread_checker::engines::check;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Options, Unwatched, check};
 use unthread_checker::frontend::litmus::{Litmus, Outcome, SummaryLine, compare_text, herd_text, parse, summary_table};
-use unthread_checker::program::{Diagnostic, Instr, Source};
-use unthread_checker::report::StopReason;
+use unthread_checker::program::{Access, Instr, Place};
+use unthread_checker::search::{Options, StopReason, Unwatched, ViolationKind};
 
 fn litmus(text: &str) -> Litmus {
     parse(Arc::new(Source::new("test.litmus", text))).unwrap_or_else(|diagnostics| panic!("{text}\n{diagnostics:#?}"))
@@ -265,6 +266,58 @@ fn a_compare_exchange_keeps_both_orders() {
 }
 
 #[test]
+fn a_weak_compare_exchange_may_fail_once_without_reason() {
+    let cas = "int e = 1; int r = atomic_compare_exchange_weak(x, &e, 5);";
+    assert_eq!(c("x=1", cas, "0:e; 0:r; x"), "0:e=1; 0:r=0; [x]=1; | 0:e=1; 0:r=1; [x]=5;");
+    assert_eq!(c("x=2", cas, "0:e; 0:r; x"), "0:e=2; 0:r=0; [x]=2;");
+    let again = "int e = 1; int n = 0; while (!atomic_compare_exchange_weak(x, &e, 5)) { n++; e = 1; }";
+    assert_eq!(c("x=1", again, "0:n; x"), "0:n=0; [x]=5; | 0:n=1; [x]=5;");
+    let failing = "C t\n{}\nP0(atomic_int *x) { int e = 1; \
+        atomic_compare_exchange_weak_explicit(x, &e, 5, memory_order_relaxed, memory_order_acquire); }\nexists (x=1)\n";
+    let program = litmus(failing).program.to_string();
+    assert!(program.contains("load x acquire") && program.contains(" 5 relaxed acquire"), "{program}");
+}
+
+/// Which cells are plain, and which accesses say so themselves.
+fn plain(code: &str) -> (String, usize) {
+    let litmus = litmus(&format!("C t\n{{ int a[2]; }}\nP0(int *x, int *y, int *a) {{ {code} }}\nexists (x=1)\n"));
+    let cells = litmus.program.cells.iter().filter(|cell| cell.access == Access::Plain);
+    let cells: Vec<_> = cells.map(|cell| cell.name.as_str()).collect();
+    let is_plain = |instr: &&Instr| {
+        let (Instr::Load { place, .. } | Instr::Store { place, .. }) = instr else { return false };
+        matches!(place, Place::Deref { access: Access::Plain, .. })
+    };
+    (cells.join(" "), litmus.program.routines.iter().flat_map(|routine| &routine.code).filter(is_plain).count())
+}
+
+#[test]
+fn accesses_in_c_say_whether_they_are_plain() {
+    let shown = |code: &str| {
+        let (cells, accesses) = plain(code);
+        format!("{cells}; {accesses}")
+    };
+    assert_eq!(shown("atomic_store(x, 1); atomic_store(y, 1); WRITE_ONCE(a[0], READ_ONCE(a[1]));"), "; 0");
+    assert_eq!(shown("*x = 1; atomic_store(y, 1); a[*x] = a[1];"), "a[0] a[1] x; 0");
+    assert_eq!(shown("*x = 1; atomic_store(x, 1); int r = a[0]; WRITE_ONCE(a[1], *y);"), "a[0] y; 1");
+    assert_eq!(shown("atomic_compare_exchange_strong(x, y, 1);"), "a[0] a[1] y; 0");
+    // What a pointer that is computed points to may be anything.
+    assert_eq!(shown("int *p = x; atomic_store(p, 1); *y = 1; a[1] = 2;"), "; 2");
+    let mixed = "C t\n{ int a[2]; }\nP0(int *a) { int r = READ_ONCE(a[0]); a[r] = 1; }\nexists (a[0]=1)\n";
+    assert_eq!(mistakes(mixed), "3:39: an array that is also accessed atomically needs a constant index here\n");
+}
+
+#[test]
+fn plain_accesses_of_c_tests_race() {
+    let races = |code: &str| {
+        let text = format!("C t\n{{}}\nP0(int *x) {{ *x = 1; }}\nP1(int *x) {{ {code} }}\nexists (x=1)\n");
+        let report = check(&litmus(&text).program, &Options::new(MemoryModel::Sc), &Unwatched);
+        report.violations.iter().any(|violation| violation.kind == ViolationKind::DataRace)
+    };
+    assert!(races("int r = *x;") && races("atomic_store(x, 2);") && races("atomic_fetch_add(x, 2);"));
+    assert!(!races("int r = 1;"));
+}
+
+#[test]
 fn c_atomics_return_what_they_should() {
     assert_eq!(
         c(
@@ -323,7 +376,7 @@ fn locks_in_c_exclude() {
     };
     let both = thread(0, "spin_lock", "spin_unlock") + &thread(1, "mutex_lock", "mutex_unlock");
     let text = format!("C locks\n{{}}\n{both}locations [x; l]");
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         let states = outcome(&litmus(&text), memory);
         assert_eq!(states.states().into_iter().collect::<Vec<_>>(), ["[l]=0; [x]=2;"], "{memory}");
     }
@@ -410,7 +463,7 @@ fn one_outcome_prints_as_herd_prints_it() {
 #[test]
 fn memory_models_stand_side_by_side() {
     let test = litmus(SB);
-    let outcomes = MemoryModel::ALL.map(|memory| (memory, outcome(&test, memory)));
+    let outcomes = MemoryModel::MACHINES.map(|memory| (memory, outcome(&test, memory)));
     expect![[r#"
         Test SB Allowed
                               sc     tso        pso
@@ -429,10 +482,13 @@ fn memory_models_stand_side_by_side() {
 #[test]
 fn many_tests_make_a_table() {
     let test = litmus(SB);
-    let outcomes = MemoryModel::ALL.map(|memory| (memory, Some(outcome(&test, memory)))).to_vec();
+    let outcomes = MemoryModel::MACHINES.map(|memory| (memory, Some(outcome(&test, memory)))).to_vec();
     let lines = [
         SummaryLine { name: "SB".to_string(), outcomes },
-        SummaryLine { name: "endless".to_string(), outcomes: MemoryModel::ALL.map(|memory| (memory, None)).to_vec() },
+        SummaryLine {
+            name: "endless".to_string(),
+            outcomes: MemoryModel::MACHINES.map(|memory| (memory, None)).to_vec(),
+        },
     ];
     expect![[r#"
         Test     sc            tso               pso

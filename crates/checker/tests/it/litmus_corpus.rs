@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use expect_test::expect_file;
+use unthread_checker::base::Source;
+use unthread_checker::engines::check;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Options, Unwatched, check};
 use unthread_checker::frontend::litmus::{Outcome, parse};
-use unthread_checker::program::Source;
-use unthread_checker::report::StopReason;
+use unthread_checker::search::{Options, StopReason, Unwatched};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_WORKSPACE_DIR")).join("corpus/litmus")
@@ -93,7 +93,7 @@ fn the_well_known_shapes_are_as_theory_says() {
     let corpus = corpus();
     for (name, known) in THEORY {
         let (_, text) = corpus.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is not there"));
-        let reached = MemoryModel::ALL.map(|memory| !outcome(name, text, memory).positive.is_empty());
+        let reached = MemoryModel::MACHINES.map(|memory| !outcome(name, text, memory).positive.is_empty());
         assert_eq!(reached, *known, "{name} under sc, tso, pso");
     }
 }
@@ -101,7 +101,7 @@ fn the_well_known_shapes_are_as_theory_says() {
 #[test]
 fn weaker_memory_models_reach_all_that_stronger_ones_do() {
     for (name, text) in corpus() {
-        let [sc, tso, pso] = MemoryModel::ALL.map(|memory| outcome(&name, &text, memory));
+        let [sc, tso, pso] = MemoryModel::MACHINES.map(|memory| outcome(&name, &text, memory));
         assert!(sc.states().is_subset(&tso.states()), "{name}");
         assert!(tso.states().is_subset(&pso.states()), "{name}");
     }
@@ -111,7 +111,7 @@ fn weaker_memory_models_reach_all_that_stronger_ones_do() {
 fn every_outcome_is_as_it_was() {
     let mut table = String::from("test\tmemory\tverdict\tobservation\tstates\n");
     for (name, text) in corpus() {
-        for memory in MemoryModel::ALL {
+        for memory in MemoryModel::MACHINES {
             let outcome = outcome(&name, &text, memory);
             let states = outcome.states().len();
             let _ = writeln!(table, "{name}\t{memory}\t{}\t{}\t{states}", outcome.verdict(), outcome.frequency());

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
+use unthread_checker::base::Source;
+use unthread_checker::engines::check;
 use unthread_checker::execution::{Forwarding, MemoryModel, Rules};
-use unthread_checker::explore::{Options, Unwatched, check};
 use unthread_checker::frontend::litmus::{Litmus, Outcome, parse};
-use unthread_checker::program::Source;
-use unthread_checker::report::StopReason;
+use unthread_checker::search::{Options, StopReason, Unwatched};
 
 /// The folder of known outcomes, if it is there.
 fn folder() -> Option<PathBuf> {
@@ -23,12 +23,12 @@ fn folder() -> Option<PathBuf> {
     Some(folder)
 }
 
-fn read_json(path: PathBuf) -> Value {
+pub(crate) fn read_json(path: PathBuf) -> Value {
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn load(path: &Path) -> Litmus {
+pub(crate) fn load(path: &Path) -> Litmus {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     parse(Arc::new(Source::new(path.display().to_string(), text)))
         .unwrap_or_else(|diagnostics| panic!("{}: {diagnostics:#?}", path.display()))
@@ -43,11 +43,11 @@ fn run(litmus: &Litmus, memory: MemoryModel, rules: Rules) -> Outcome {
 }
 
 /// A printed state as a map, so that the order of its parts does not matter.
-fn as_map(state: &str) -> BTreeMap<&str, &str> {
+pub(crate) fn as_map(state: &str) -> BTreeMap<&str, &str> {
     state.split(';').filter_map(|part| part.trim().split_once('=')).collect()
 }
 
-fn text<'a>(record: &'a Value, field: &str) -> &'a str {
+pub(crate) fn text<'a>(record: &'a Value, field: &str) -> &'a str {
     record[field].as_str().unwrap_or_else(|| panic!("{field} of {record}"))
 }
 

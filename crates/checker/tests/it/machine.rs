@@ -1,11 +1,12 @@
 //! The three machines on hand-written programs: what they may and may not do.
 
 use std::sync::Arc;
+use unthread_checker::base::{Source, Span};
+use unthread_checker::engines::check;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Options, Unwatched, check};
-use unthread_checker::program::{
-    Access, Cell, Instr, Ordering::Relaxed, Place, Program, Reg, Routine, Source, Span, Start, validate,
-};
+use unthread_checker::program::Ordering::Relaxed;
+use unthread_checker::program::{Access, Cell, Instr, Place, Program, Reg, Routine, Start, validate};
+use unthread_checker::search::{Options, Unwatched};
 
 /// A program whose threads are these straight-line codes over cells `x` and `y`, each with registers r0 and r1 observed.
 fn program(threads: Vec<Vec<Instr>>) -> Program {
@@ -47,7 +48,7 @@ fn load(dst: u16, cell: u32) -> Instr {
 /// Number of distinct combinations of registers at the end, under SC, TSO and PSO.
 fn outcomes(threads: Vec<Vec<Instr>>) -> [usize; 3] {
     let program = program(threads);
-    MemoryModel::ALL.map(|memory| check(&program, &Options::new(memory), &Unwatched).final_states.len())
+    MemoryModel::MACHINES.map(|memory| check(&program, &Options::new(memory), &Unwatched).final_states.len())
 }
 
 #[test]

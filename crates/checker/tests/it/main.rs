@@ -11,12 +11,18 @@ mod engines;
 mod essence;
 mod explain;
 mod fuzz;
+mod graph;
 mod language;
+mod layers;
 mod litmus;
 mod litmus_corpus;
 mod litmus_truth;
 mod machine;
 mod metamorphic;
+mod oracle;
+mod oracle_graph;
+mod oracle_litmus;
+mod oracle_properties;
 mod peers;
 mod predict;
 mod reduced;
@@ -38,7 +44,7 @@ fn tell_skipped(why: &str) {
 }
 
 /// Whom a violation is about and where they are, whichever of them was created first.
-fn places(violation: &unthread_checker::report::Violation) -> Vec<(Option<&String>, Option<u32>)> {
+fn places(violation: &unthread_checker::search::Violation) -> Vec<(Option<&String>, Option<u32>)> {
     let first = (violation.thread.as_ref(), violation.span.map(|span| span.start));
     let others = violation.also.iter().map(|also| (Some(&also.thread), Some(also.span.start)));
     let mut places: Vec<_> = [first].into_iter().chain(others).collect();

@@ -52,7 +52,7 @@ fn followed_by(statement: Statement) -> impl Fn(Statement) -> Vec<Statement> {
 #[test]
 fn a_weaker_memory_model_allows_more() {
     for_all(sketches(Features::ALL), cases(2000), |sketch| {
-        let [sc, tso, pso] = MemoryModel::ALL.map(|memory| behaviour(sketch, memory));
+        let [sc, tso, pso] = MemoryModel::MACHINES.map(|memory| behaviour(sketch, memory));
         included(sc.as_ref()?, tso.as_ref()?)?;
         included(tso.as_ref()?, pso.as_ref()?)
     });
@@ -66,7 +66,7 @@ fn fences_everywhere_give_sequential_consistency() {
             return Ok(());
         }
         let fenced = sketch.map(followed_by(Statement::Fence(Ordering::SeqCst)));
-        let [sc, tso, pso] = MemoryModel::ALL.map(|memory| behaviour(&fenced, memory));
+        let [sc, tso, pso] = MemoryModel::MACHINES.map(|memory| behaviour(&fenced, memory));
         equal(tso.as_ref()?, sc.as_ref()?)?;
         equal(pso.as_ref()?, sc.as_ref()?)
     });
@@ -75,7 +75,7 @@ fn fences_everywhere_give_sequential_consistency() {
 #[test]
 fn the_order_of_threads_does_not_matter() {
     for_all(sketches(NAMELESS), cases(1000), |sketch| {
-        for memory in MemoryModel::ALL {
+        for memory in MemoryModel::MACHINES {
             let mut reversed = sketch.clone();
             reversed.threads.reverse();
             for (asked, _) in reversed.condition.iter_mut().flat_map(|condition| &mut condition.all) {
@@ -137,9 +137,9 @@ fn the_order_of_cells_does_not_matter() {
                 *cell = next(*cell);
             }
         }
-        for memory in MemoryModel::ALL {
+        for memory in MemoryModel::MACHINES {
             let mut found = behaviour(&rotated, memory)?;
-            let rotate_back = |mut state: unthread_checker::report::FinalState| {
+            let rotate_back = |mut state: unthread_checker::program::FinalState| {
                 state.cells[..n].rotate_left(1);
                 state
             };
@@ -154,7 +154,7 @@ fn the_order_of_cells_does_not_matter() {
 fn yielding_changes_nothing() {
     for_all(sketches(NAMELESS), cases(1000), |sketch| {
         let yielding = sketch.map(followed_by(Statement::Yield));
-        for memory in MemoryModel::ALL {
+        for memory in MemoryModel::MACHINES {
             // A history is the results of all operations, yields among them, so histories differ.
             let (found, expected) = (behaviour_with(&yielding, memory, false)?, behaviour_with(sketch, memory, false)?);
             equal(&found, &expected)?;
@@ -170,7 +170,7 @@ fn without_assumptions_more_is_possible() {
             Statement::Assume(test) => vec![Statement::Assign { dst: test.var, value: Value::Var(test.var) }],
             other => vec![other],
         });
-        MemoryModel::ALL
+        MemoryModel::MACHINES
             .into_iter()
             .try_for_each(|memory| included(&behaviour(sketch, memory)?, &behaviour(&free, memory)?))
     });
@@ -185,7 +185,7 @@ fn stronger_stores_allow_less() {
             }
             vec![statement]
         });
-        for memory in MemoryModel::ALL {
+        for memory in MemoryModel::MACHINES {
             let (strong, weak) = (behaviour(&strong, memory)?, behaviour(sketch, memory)?);
             if !strong.final_states.is_subset(&weak.final_states) {
                 return Err(difference(&strong, &weak));

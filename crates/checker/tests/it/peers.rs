@@ -4,11 +4,12 @@ use crate::tell_skipped;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use unthread_checker::base::Source;
+use unthread_checker::engines::check;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Options, Unwatched, check};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::{Instr, Pc, Program, Source};
-use unthread_checker::report::{Report, StopReason};
+use unthread_checker::program::{Instr, Pc, Program};
+use unthread_checker::search::{Engine, Options, Report, StopReason, Unwatched};
 
 /// Where the count has no opinion about the condition on final states: it was counted without.
 const UNCHECKED: [&str; 3] = ["sb", "sb_rfi", "w22"];

@@ -3,11 +3,12 @@
 use expect_test::{Expect, expect};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use unthread_checker::base::Source;
+use unthread_checker::engines::{check, predict};
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Options, Unwatched, check, predict};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::{Program, Source};
-use unthread_checker::report::{Report, StopReason};
+use unthread_checker::program::Program;
+use unthread_checker::search::{Options, Report, StopReason, Unwatched};
 use unthread_generate::{Features, cases, for_all, sketches};
 
 fn program(text: &str) -> Program {
@@ -140,7 +141,7 @@ fn nothing_is_verified_while_other_executions_are_possible() {
 fn predictions_are_true() {
     for_all(sketches(Features::ALL), cases(300), |sketch| {
         let program = sketch.program();
-        for memory in MemoryModel::ALL {
+        for memory in MemoryModel::MACHINES {
             let options = Options { all_violations: true, ..Options::new(memory) };
             let found = check(&program, &options, &Unwatched);
             if found.stop != StopReason::Exhausted {

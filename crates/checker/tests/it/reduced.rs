@@ -1,10 +1,11 @@
 //! The search of fewer states that `auto` begins with against the search of all of them, on generated programs.
 
 use super::places;
-use unthread_checker::execution::{Interpreter, MemoryModel};
-use unthread_checker::explore::{Options, Unwatched, check, exhaustive};
+use unthread_checker::engines::check;
+use unthread_checker::engines::states::exhaustive;
+use unthread_checker::execution::{MemoryModel, interpret};
 use unthread_checker::program::Program;
-use unthread_checker::report::{Report, StopReason};
+use unthread_checker::search::{Options, Report, StopReason, Unwatched};
 use unthread_generate::{Features, Sketch, Statement, Var, cases, for_all, sketches};
 
 /// Programs with more states than this are left out.
@@ -44,7 +45,7 @@ fn finds_everything(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> 
     if findings(&all) != findings(&fewer) || fewer.statistics.states > all.statistics.states {
         return Err(format!("{memory}: all states: {all:#?}\nfewer: {fewer:#?}"));
     }
-    let subject = Interpreter::new(&program);
+    let subject = interpret(&program);
     let histories = |options: &Options| {
         exhaustive::histories(&subject, options, BUDGET, &Unwatched).map(|histories| histories.combinations())
     };
@@ -97,7 +98,7 @@ fn in_all_memory_models(
     test: impl Fn(&Sketch, MemoryModel) -> Result<(), String>,
     sketch: &Sketch,
 ) -> Result<(), String> {
-    MemoryModel::ALL.into_iter().try_for_each(|memory| test(sketch, memory))
+    MemoryModel::MACHINES.into_iter().try_for_each(|memory| test(sketch, memory))
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn threads_that_only_read_can_be_looked_at_one_at_a_time() {
 }
 
 fn states(text: &str, memory: MemoryModel, reduced: bool) -> u64 {
-    let source = std::sync::Arc::new(unthread_checker::program::Source::new("program.ut", text));
+    let source = std::sync::Arc::new(unthread_checker::base::Source::new("program.ut", text));
     let program = unthread_checker::frontend::ut::parse(source, &Default::default()).expect("it is a program");
     let report = check(&program, &Options { reduced, ..Options::new(memory) }, &Unwatched);
     assert_eq!(report.stop, StopReason::Exhausted);
@@ -141,7 +142,7 @@ fn readers_do_not_multiply() {
             "shared x = 0, y = 0;\nthread w {{ x = 1; y = 1; }}\nthread r * {readers} {{ let a = y; let b = x; assert(a <= 1 && b <= 1); }}\n"
         )
     };
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         let [one, many] = [1, 20].map(|readers| states(&program(readers), memory, true));
         // The others read when nothing else can happen.
         assert!(many <= one + 3 * 20, "{memory}: {one} states with one reader, {many} with twenty");
@@ -152,7 +153,7 @@ fn readers_do_not_multiply() {
 fn what_concerns_nobody_else_adds_no_states() {
     let own =
         "shared x = 0, y = 0;\nthread a { for i in 0..6 { x = x + 1; } }\nthread b { for i in 0..6 { y = y + 1; } }\n";
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         // The first, and the last.
         assert_eq!(states(own, memory, true), 2, "{memory}");
         assert!(states(own, memory, false) > 100, "{memory}");

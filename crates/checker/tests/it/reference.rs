@@ -3,11 +3,11 @@
 //! cleared, spinning is not noticed, stores to a SeqCst location are a buffered store and then a fence.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use unthread_checker::base::Loc;
 use unthread_checker::execution::MemoryModel;
 use unthread_checker::program::{
-    Access, Expr, Indexed, Instr, Loc, LockMode, Ordering, Place, Program, Quantifier, Reg,
+    Access, Expr, FinalState, Indexed, Instr, LockMode, Ordering, Place, Program, Quantifier, Reg,
 };
-use unthread_checker::report::FinalState;
 
 /// What a program can do, in the terms in which engines are compared.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -238,7 +238,7 @@ impl<'p> Search<'p> {
     fn flushable(&self, thread: &Thread) -> Vec<usize> {
         let stores = &thread.stores;
         let may_go = |at: usize| match self.memory {
-            MemoryModel::Sc => false,
+            MemoryModel::Sc | MemoryModel::Cpp20 | MemoryModel::Rc11 => false,
             MemoryModel::Tso => at == 0,
             MemoryModel::Pso => {
                 let mut earlier = stores.iter().take(at);
@@ -333,7 +333,7 @@ impl<'p> Search<'p> {
                 self.note_failure(thread, self.place_of(thread), fault);
                 let mut world = world.clone();
                 world.threads[index].phase = Phase::Failed;
-                self.remember(&mut world.threads[index], unthread_checker::trace::FAILED);
+                self.remember(&mut world.threads[index], unthread_checker::base::FAILED);
                 next.push(world);
             }
         }

@@ -1,18 +1,15 @@
 //! Programs that once went wrong, each small enough to be understood.
 
 use std::sync::Arc;
+use unthread_checker::base::{Loc, Source, Span};
+use unthread_checker::engines::check;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Options, Unwatched, check};
 use unthread_checker::program::{
-    Access, BinaryOp, Cell, Expr, Instr, Loc, Ordering, Place, Program, Reg, RmwOp, Routine, Source, Span, Start,
-    validate,
+    Access, BinaryOp, Cell, Expr, Instr, Ordering, Place, Program, Reg, RmwOp, Routine, Start, validate,
 };
-use unthread_checker::report::Report;
-use unthread_generate::{
-    CellSketch, Parent, PlaceSketch, Sketch, Statement,
-    Statement::{Alloc, Free},
-    ThreadSketch, Value, Var,
-};
+use unthread_checker::search::{Engine, Options, Report, Unwatched};
+use unthread_generate::Statement::{Alloc, Free};
+use unthread_generate::{CellSketch, Parent, PlaceSketch, Sketch, Statement, ThreadSketch, Value, Var};
 
 const X: PlaceSketch = PlaceSketch::Cell(0);
 const Y: PlaceSketch = PlaceSketch::Cell(1);
@@ -57,7 +54,7 @@ fn findings(program: &Program, memory: MemoryModel) -> Vec<String> {
     let report = report(program, memory);
     assert_eq!(report.stop.name(), "exhausted", "{:?}", report.stop);
     let line = |span: Span| program.source.line_text(span.start).trim().to_string();
-    let show = |v: &unthread_checker::report::Violation| {
+    let show = |v: &unthread_checker::search::Violation| {
         format!("{}: {}: {}", v.kind.name(), v.thread.as_deref().unwrap_or(""), line(v.span.unwrap()))
     };
     report.violations.iter().map(show).collect()

@@ -1,11 +1,11 @@
 //! Schedules of generated programs' violations: printed, parsed, replayed, they end in the same violation. And reports are the same
 //! every time.
 
-use unthread_checker::execution::{Interpreter, MemoryModel, Stuck};
-use unthread_checker::explore::{Options, Unwatched, check};
+use unthread_checker::base::Schedule;
+use unthread_checker::engines::check;
+use unthread_checker::execution::{MemoryModel, Stuck, interpret};
 use unthread_checker::program::Program;
-use unthread_checker::report::{Violation, ViolationKind};
-use unthread_checker::schedule::Schedule;
+use unthread_checker::search::{Options, Unwatched, Violation, ViolationKind};
 use unthread_checker::trace::{Trace, replay};
 use unthread_generate::{Features, cases, for_all, sketches};
 
@@ -14,7 +14,7 @@ fn round_trip(program: &Program, memory: MemoryModel, schedule: &Schedule) -> Re
     if parsed != *schedule {
         return Err(format!("{schedule} became {parsed}"));
     }
-    replay(&Interpreter::new(program), memory.rules(), &parsed).map_err(|error| error.to_string())
+    replay(&interpret(program), memory.rules(), &parsed).map_err(|error| error.to_string())
 }
 
 fn shows(program: &Program, trace: &Trace, violation: &Violation) -> bool {
@@ -48,7 +48,7 @@ fn every_violation_replays_from_its_printed_schedule() {
     let replayed = std::sync::atomic::AtomicU32::new(0);
     for_all(sketches(Features::ALL), cases(2000), |sketch| {
         let program = sketch.program();
-        for memory in MemoryModel::ALL {
+        for memory in MemoryModel::MACHINES {
             let options = Options { all_violations: true, ..Options::new(memory) };
             let report = check(&program, &options, &Unwatched);
             for violation in &report.violations {
@@ -73,7 +73,7 @@ fn every_violation_replays_from_its_printed_schedule() {
 #[test]
 fn the_same_check_gives_the_same_report() {
     for_all(sketches(Features::ALL), cases(500), |sketch| {
-        for memory in MemoryModel::ALL {
+        for memory in MemoryModel::MACHINES {
             let options = Options { count_histories: false, all_violations: true, ..Options::new(memory) };
             let run = || check(&sketch.program(), &options, &Unwatched);
             if run() != run() {

@@ -5,15 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use unthread_checker::execution::{Interpreter, IrThread, Machine, MemoryModel, Operation, Rules, State, ThreadKey};
-use unthread_checker::explore::robustness::{
-    Answer, FenceOptions, Purpose, fenced, fences, happens_before_cycle, robust,
-};
-use unthread_checker::explore::{Engine, Limits, Options, Unwatched, check, cumulative};
+use unthread_checker::base::{Action, Loc, Source, ThreadKey, Verdict};
+use unthread_checker::engines::check;
+use unthread_checker::execution::{Comparable, Machine, MemoryModel, Operation, Rules, State, interpret};
 use unthread_checker::frontend::{trencher, ut};
-use unthread_checker::program::{Loc, LockMode, Program, Source};
-use unthread_checker::report::{FinalState, Report, StopReason, Verdict, ViolationKind};
-use unthread_checker::schedule::Action;
+use unthread_checker::program::{FinalState, LockMode, Program};
+use unthread_checker::robustness::{Answer, FenceOptions, Purpose, fenced, fences, robust, robust_by_graph};
+use unthread_checker::search::{Engine, Limits, Options, Report, StopReason, Unwatched, ViolationKind};
+use unthread_checker::trace::happens_before_cycle;
 use unthread_generate::{Features, Sketch, cases, for_all, sketches};
 
 const NO_LIMITS: Limits = Limits { executions: u64::MAX, states: u64::MAX, events: u64::MAX, preemptions: None };
@@ -44,15 +43,15 @@ struct Look {
 }
 
 #[derive(Clone)]
-struct Execution {
-    state: State<IrThread>,
+struct Execution<T> {
+    state: State<T>,
     look: Look,
     /// For each thread, its stores that wait.
     waiting: BTreeMap<ThreadKey, Vec<(EventId, Loc)>>,
 }
 
 /// What all executions look like, or nothing if there are too many.
-fn looks(subject: &Interpreter<'_>, rules: Rules) -> Option<BTreeSet<Look>> {
+fn looks<S: Comparable>(subject: &S, rules: Rules) -> Option<BTreeSet<Look>> {
     let machine = Machine::new(subject, rules.unbounded());
     let start = Execution { state: machine.start(), look: Look::default(), waiting: BTreeMap::new() };
     let (mut seen, mut ends) = (BTreeSet::new(), BTreeSet::new());
@@ -78,8 +77,8 @@ fn looks(subject: &Interpreter<'_>, rules: Rules) -> Option<BTreeSet<Look>> {
     Some(ends)
 }
 
-impl Execution {
-    fn take(&mut self, machine: &Machine<'_, Interpreter<'_>>, step: unthread_checker::schedule::Step) {
+impl<T: Clone> Execution<T> {
+    fn take<S: Comparable<Thread = T>>(&mut self, machine: &Machine<'_, S>, step: unthread_checker::base::Step) {
         let thread = self.state.threads[step.thread.index()].key;
         let performed = machine.apply(&mut self.state, step);
         if let Action::Flush(at) = step.action {
@@ -91,7 +90,7 @@ impl Execution {
             return;
         }
         let event = (thread, self.events(thread).len() as u32);
-        let operation = performed.operation.clone().expect("it is no flush");
+        let operation = performed.operation.expect("it is no flush");
         let mut sources = Vec::new();
         if let Operation::Free { block } = operation {
             sources.extend(self.changes(heap(block)).last().copied());
@@ -164,7 +163,7 @@ fn objects(operation: &Operation, result: i64) -> Vec<((u8, u64), Option<bool>)>
 
 /// Whether a program is robust, by the definition. Nothing if it is too large.
 fn is_robust(program: &Program, memory: MemoryModel) -> Option<bool> {
-    let subject = Interpreter::new(program);
+    let subject = interpret(program);
     let sc = looks(&subject, MemoryModel::Sc.rules())?;
     let weak = looks(&subject, memory.rules())?;
     Some(weak.is_subset(&sc))
@@ -207,7 +206,7 @@ fn robustness_of_programs_that_share_and_free_blocks_is_as_defined() {
 
 /// What two engines must agree on.
 fn findings(report: &Report) -> (BTreeSet<String>, Vec<bool>, Vec<FinalState>) {
-    let describe = |violation: &unthread_checker::report::Violation| match violation.kind {
+    let describe = |violation: &unthread_checker::search::Violation| match violation.kind {
         // Which threads go on for ever depends on which of the states without an end is looked at.
         ViolationKind::Livelock => "livelock".to_string(),
         // One execution stands for all that are stuck at the same places; by whom a lock is held, or who was notified, may differ between them.
@@ -277,7 +276,7 @@ fn the_cumulative_engines_graph_says_the_same(features: Features) {
         let program = sketch.program();
         for memory in [MemoryModel::Tso, MemoryModel::Pso] {
             let answer = robust(&program, memory, &NO_LIMITS, &Unwatched).answer;
-            let from_graph = cumulative::robust(&program, memory, &NO_LIMITS, &Unwatched).answer;
+            let from_graph = robust_by_graph(&program, memory, &NO_LIMITS, &Unwatched).answer;
             let which = match (&answer, &from_graph) {
                 (Answer::Robust, Answer::Robust) => 0,
                 (Answer::NotRobust(_), Answer::NotRobust(_)) => 1,
@@ -313,7 +312,7 @@ fn who_sees_a_store_comes_before_the_next_one_of_its_thread() {
     for (memory, is_robust) in [(MemoryModel::Tso, true), (MemoryModel::Pso, false)] {
         let answers = [
             robust(&program, memory, &NO_LIMITS, &Unwatched).answer,
-            cumulative::robust(&program, memory, &NO_LIMITS, &Unwatched).answer,
+            robust_by_graph(&program, memory, &NO_LIMITS, &Unwatched).answer,
         ];
         assert!(answers.iter().all(|answer| matches!(answer, Answer::Robust) == is_robust), "{memory}: {answers:?}");
     }

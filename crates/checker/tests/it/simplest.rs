@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use unthread_checker::base::Source;
+use unthread_checker::engines::check;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Options, Unwatched, check, price, replay, simplify};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::{Program, Source};
-use unthread_checker::report::Report;
+use unthread_checker::program::Program;
+use unthread_checker::search::{Engine, Options, Report, Unwatched, replay};
+use unthread_checker::simplest::{price, simplify};
 use unthread_generate::{Features, Sketch, cases, for_all, sketches};
 
 fn parse(text: &str) -> Program {
@@ -41,7 +43,7 @@ fn store_buffering_needs_one_delayed_store_and_no_preemption() {
 #[test]
 fn a_lost_update_needs_one_preemption() {
     let text = "shared x; thread t * 2 { x += 1; } always (x == 2);";
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         assert_eq!(simplest(text, memory, Engine::Pct { seed: 1, depth: 3 }).1, 1, "{memory}");
     }
 }
@@ -97,6 +99,6 @@ fn stays_the_same(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
 #[test]
 fn simpler_schedules_show_the_same_violations_and_never_cost_more() {
     for_all(sketches(Features::ALL), cases(60), |sketch| {
-        MemoryModel::ALL.into_iter().try_for_each(|memory| stays_the_same(sketch, memory))
+        MemoryModel::MACHINES.into_iter().try_for_each(|memory| stays_the_same(sketch, memory))
     });
 }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use unthread_checker::base::Source;
+use unthread_checker::engines::check;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Limits, Monitor, Options, Unwatched, check};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::{Program, Source};
-use unthread_checker::report::{Report, StopReason, ViolationKind};
+use unthread_checker::program::Program;
+use unthread_checker::search::{Engine, Limits, Monitor, Options, Report, StopReason, Unwatched, ViolationKind};
 use unthread_generate::{Features, Sketch, Statement, cases, for_all, sketches};
 
 fn parse(text: &str) -> Program {

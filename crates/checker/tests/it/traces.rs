@@ -2,12 +2,13 @@
 //! coherence), and the memory models differ iff some trace has a cycle. For programs of loads, stores, read-modify-writes, fences and spinning.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use unthread_checker::execution::{Interpreter, IrThread, Machine, MemoryModel, Operation, State, Subject, ThreadKey};
-use unthread_checker::explore::{Engine, Monitor, Options, Unwatched, check};
-use unthread_checker::program::{Loc, Program};
-use unthread_checker::report::{StopReason, ViolationKind};
-use unthread_checker::schedule::{Action, Step};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use unthread_checker::base::{Action, Loc, Step, ThreadKey};
+use unthread_checker::engines::check;
+use unthread_checker::execution::{Comparable, Machine, MemoryModel, Operation, State, interpret};
+use unthread_checker::program::Program;
+use unthread_checker::search::{Engine, Monitor, Options, StopReason, Unwatched, ViolationKind};
 use unthread_generate::{Features, Sketch, cases, for_all, sketches};
 
 /// How many programs of each kind are compared.
@@ -36,7 +37,7 @@ impl Trace {
         own.map(|store| store.1).or_else(|| self.coherence.get(&loc).and_then(|writes| writes.last().copied()))
     }
 
-    fn step(&mut self, machine: &Machine<'_, Interpreter<'_>>, state: &mut State<IrThread>, step: Step) {
+    fn step<S: Comparable>(&mut self, machine: &Machine<'_, S>, state: &mut State<S::Thread>, step: Step) {
         let thread = &state.threads[step.thread.index()];
         let key = thread.key;
         if let Action::Flush(at) = step.action {
@@ -101,7 +102,7 @@ impl Trace {
 
 /// Whether some execution is not one of SC; nothing if there are too many.
 fn differs(program: &Program, memory: MemoryModel) -> Option<bool> {
-    let subject = Interpreter::new(program);
+    let subject = interpret(program);
     let machine = Machine::new(&subject, memory.rules());
     let start = (machine.start(), Trace::default());
     let mut seen = HashSet::from([start.clone()]);

@@ -3,8 +3,8 @@
 //! Measured is CPU time, without reading the program. An engine that did not come to an end has taken at least what it was given: what follows from that is a bound.
 
 use super::measure::read_program;
-use super::workload::{self, Question, Work};
-use super::{markdown, plain};
+use super::workload::{Question, Work};
+use super::{markdown, plain, workload};
 use crate::flags::EnginesFlags;
 use crate::guard::Bounds;
 use crate::outcome::Outcome;
@@ -13,10 +13,11 @@ use crate::watch::{Stopwatch, interrupted};
 use anyhow::bail;
 use cpu_time::ProcessTime;
 use std::time::{Duration, Instant};
+use unthread_checker::base::Verdict;
+use unthread_checker::engines;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{self, Engine, Options, Progress, Watch};
 use unthread_checker::program::Program;
-use unthread_checker::report::{StopReason, Verdict};
+use unthread_checker::search::{Engine, Options, Progress, StopReason, Watch};
 
 /// A check is repeated until it has taken so many seconds together, or so often, and the fastest counts: whatever else the machine does slows a check down, and nothing speeds it up.
 const LONG_ENOUGH: f64 = 0.03;
@@ -140,7 +141,7 @@ fn time(program: &Program, label: &str, options: &Options, flags: &EnginesFlags)
             started: ProcessTime::now(),
             limit: flags.max_time,
         };
-        let report = explore::check(program, options, &watch);
+        let report = engines::check(program, options, &watch);
         let taken = watch.started.elapsed();
         stopwatch.stop();
         let end = match (&report.stop, report.verdict()) {

@@ -12,11 +12,12 @@ use anyhow::{Context, anyhow};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use unthread_checker::base::Source;
+use unthread_checker::engines;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{self, Engine, Options};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::Source;
-use unthread_checker::report::{Report, Style, diagnostics};
+use unthread_checker::report::{Style, diagnostics};
+use unthread_checker::search::{Engine, Options, Report};
 
 /// A curve: a program, sizes, and what was published of some of them.
 struct Curve {
@@ -81,5 +82,5 @@ fn measure(folder: &Path, name: &str, size: i64, stopwatch: &Stopwatch<'_>) -> a
     let program = ut::parse(source.clone(), &defines)
         .map_err(|mistakes| anyhow!(diagnostics(&source, &mistakes, Style::PLAIN)))?;
     let options = Options { engine: Engine::Lazy, ..Options::new(MemoryModel::Tso) };
-    Ok(explore::check(&program, &options, stopwatch))
+    Ok(engines::check(&program, &options, stopwatch))
 }

@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use unthread_checker::base::{Source, Verdict};
+use unthread_checker::engines;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{self, Engine, Options};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::{Program, Source};
-use unthread_checker::report::{Report, StopReason, Style, Verdict, diagnostics};
+use unthread_checker::program::Program;
+use unthread_checker::report::{Style, diagnostics};
+use unthread_checker::search::{Engine, Options, Report, StopReason};
 
 /// None of the programs stores for ever, so buffers need no bound; 8, the default, is fewer than some of them fill.
 pub(super) const MAX_BUFFER: usize = 64;
@@ -67,7 +69,7 @@ impl Meter {
         let mut options = Options { engine: Engine::Mcr, all_violations: !first_error, ..Options::new(memory) };
         options.rules.max_buffer = MAX_BUFFER;
         let stopwatch = Stopwatch::start(format!("{name}: {memory}"), Bounds::of_time(self.max_time), None);
-        let report = explore::check(&program, &options, &stopwatch);
+        let report = engines::check(&program, &options, &stopwatch);
         let solving = stopwatch.effort(&report.statistics).map_or(0.0, |effort| effort.solve_seconds);
         let seconds = stopwatch.stop();
         let end = end(&report).with_context(|| format!("{name}: {memory}"))?;
@@ -80,7 +82,7 @@ impl Meter {
     pub(super) fn run(&self, name: &str, defines: &[(&str, i64)], options: &Options) -> anyhow::Result<(Report, f64)> {
         let program = read_program(&self.folder, name, defines)?;
         let stopwatch = Stopwatch::start(name.to_string(), Bounds::of_time(self.max_time), None);
-        let report = explore::check(&program, options, &stopwatch);
+        let report = engines::check(&program, options, &stopwatch);
         Ok((report, stopwatch.stop()))
     }
 }

@@ -32,7 +32,7 @@ impl Measure {
     /// The memory models of our columns.
     pub(super) fn memories(self) -> &'static [MemoryModel] {
         match self {
-            Measure::All | Measure::FirstError => &MemoryModel::ALL,
+            Measure::All | Measure::FirstError => &MemoryModel::MACHINES,
             Measure::AllSc | Measure::FirstErrorSc => &[MemoryModel::Sc],
         }
     }

@@ -6,9 +6,10 @@ use crate::guard::Bounds;
 use crate::watch::{Stopwatch, interrupted};
 use anyhow::bail;
 use std::path::Path;
+use unthread_checker::base::Verdict;
+use unthread_checker::engines;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{self, Options};
-use unthread_checker::report::{StopReason, Verdict};
+use unthread_checker::search::{Options, StopReason};
 
 /// One benchmark.
 struct Benchmark {
@@ -87,7 +88,7 @@ pub(super) fn rows(folder: &Path, flags: &SatcheckFlags) -> anyhow::Result<Vec<V
     for benchmark in BENCHMARKS {
         let mut row = vec![benchmark.name.to_string()];
         row.extend(benchmark.published.map(str::to_string));
-        for memory in MemoryModel::ALL {
+        for memory in MemoryModel::MACHINES {
             row.push(largest(benchmark, folder, memory, flags)?);
         }
         rows.push(row);
@@ -104,7 +105,7 @@ fn largest(benchmark: &Benchmark, folder: &Path, memory: MemoryModel, flags: &Sa
         let options = Options { engine: flags.engine, ..Options::new(memory) };
         let label = format!("{} {size}: {memory}", benchmark.name);
         let stopwatch = Stopwatch::start(label.clone(), Bounds::of_time(flags.max_time), None);
-        let report = explore::check(&program, &options, &stopwatch);
+        let report = engines::check(&program, &options, &stopwatch);
         let seconds = stopwatch.stop();
         match (report.verdict(), &report.stop) {
             (Verdict::Verified, _) => best = format!("{size} ({seconds:.1} s)"),

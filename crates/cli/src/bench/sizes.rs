@@ -8,10 +8,10 @@ use crate::outcome::Outcome;
 use crate::terminal::Terminal;
 use crate::watch::{Stopwatch, interrupted};
 use anyhow::Context;
-use unthread_checker::explore::{self, Engine, Options};
+use unthread_checker::engines;
 use unthread_checker::program::Program;
 use unthread_checker::report::page::{JsonPlot, JsonSeries, Page};
-use unthread_checker::report::{Report, StopReason};
+use unthread_checker::search::{Engine, Options, Report, StopReason};
 
 /// Measures, prints the table, and writes the page if one is wanted.
 pub(crate) fn sizes(flags: &SizesFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
@@ -45,7 +45,7 @@ pub(crate) fn sizes(flags: &SizesFlags, terminal: &Terminal) -> anyhow::Result<O
 fn measure(program: &Program, engine: Engine, flags: &SizesFlags) -> (Report, f64) {
     let options = Options { engine, all_violations: true, ..Options::new(flags.memory) };
     let stopwatch = Stopwatch::start(format!("{}: {engine}", flags.file), Bounds::of_time(flags.max_time), None);
-    let report = explore::check(program, &options, &stopwatch);
+    let report = engines::check(program, &options, &stopwatch);
     (report, stopwatch.stop())
 }
 

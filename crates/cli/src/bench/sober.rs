@@ -2,9 +2,9 @@
 
 use super::measure::Meter;
 use std::time::Duration;
+use unthread_checker::base::Verdict;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Monitor, Options};
-use unthread_checker::report::{Report, StopReason, Verdict};
+use unthread_checker::search::{Engine, Monitor, Options, Report, StopReason};
 
 pub(super) const TITLE: &str = "Figure 4(a): store buffer safety, by bound on preemptions";
 pub(super) const SOURCE: &str =

@@ -111,7 +111,7 @@ fn papers() -> Vec<Work> {
             }
         }
     }
-    let (folder, question, memories) = ("papers", Question::Both, &MemoryModel::ALL);
+    let (folder, question, memories) = ("papers", Question::Both, &MemoryModel::MACHINES);
     let uncounted = UNCOUNTED.iter().map(|program| Work { folder, program, defines: vec![], question, memories });
     all.extend(uncounted);
     all
@@ -120,7 +120,7 @@ fn papers() -> Vec<Work> {
 fn peers() -> Vec<Work> {
     let mut all = vec![];
     let mut add = |program: &'static str, defines: Defines| {
-        let (question, memories) = (Question::Both, &MemoryModel::ALL);
+        let (question, memories) = (Question::Both, &MemoryModel::MACHINES);
         all.push(Work { folder: "peers", program, defines, question, memories });
     };
     for &(program, sizes, fenced) in PEERS {
@@ -143,7 +143,7 @@ fn satcheck() -> Vec<Work> {
                 program,
                 defines: other.into_iter().chain([(name, size)]).collect(),
                 question: Question::FirstError,
-                memories: &MemoryModel::ALL,
+                memories: &MemoryModel::MACHINES,
             }
         })
     });

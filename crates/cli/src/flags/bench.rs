@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::Engine;
+use unthread_checker::search::Engine;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {

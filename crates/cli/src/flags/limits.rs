@@ -6,7 +6,7 @@ use crate::memory;
 use clap::Args;
 use std::time::Duration;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Limits, Options};
+use unthread_checker::search::{Limits, Options};
 
 /// Bounds on a search. A search that met one is inconclusive.
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::time::Duration;
 use unthread_checker::execution::MemoryModel;
-use unthread_checker::explore::{Engine, Monitor};
+use unthread_checker::search::{Engine, Monitor};
 
 /// One memory model or all of them.
 #[derive(Clone, Debug)]
@@ -11,22 +11,29 @@ pub(crate) struct Memories(pub(crate) Vec<MemoryModel>);
 
 pub(super) fn memories() -> impl TypedValueParser<Value = Memories> {
     let all = PossibleValue::new("all").help("One after the other");
-    PossibleValuesParser::new(MemoryModel::ALL.iter().map(describe).chain([all])).map(|name| {
-        Memories(MemoryModel::ALL.into_iter().filter(|memory| name == "all" || memory.to_string() == name).collect())
+    PossibleValuesParser::new(MemoryModel::MACHINES.iter().map(describe).chain([all])).map(|name| {
+        Memories(
+            MemoryModel::MACHINES.into_iter().filter(|memory| name == "all" || memory.to_string() == name).collect(),
+        )
+    })
+}
+
+/// For litmus tests: `all` has the language's memory models too.
+pub(super) fn litmus_memories() -> impl TypedValueParser<Value = Memories> {
+    let all = PossibleValue::new("all").help("Side by side; those of the language for tests in C only");
+    PossibleValuesParser::new(MemoryModel::ALL.iter().map(describe).chain([all])).map(|name| match name.parse() {
+        Ok(memory) => Memories(vec![memory]),
+        Err(_) => Memories(MemoryModel::ALL.to_vec()),
     })
 }
 
 pub(super) fn memory() -> impl TypedValueParser<Value = MemoryModel> {
-    PossibleValuesParser::new(MemoryModel::ALL.iter().map(describe)).try_map(|name| name.parse::<MemoryModel>())
+    PossibleValuesParser::new(MemoryModel::MACHINES.iter().map(describe)).try_map(|name| name.parse::<MemoryModel>())
 }
 
 fn describe(memory: &MemoryModel) -> PossibleValue {
-    let (name, help) = match memory {
-        MemoryModel::Sc => ("sc", "Sequential consistency: threads take turns"),
-        MemoryModel::Tso => ("tso", "Total store order (x86): a queue of stores per thread"),
-        MemoryModel::Pso => ("pso", "Partial store order (SPARC): a queue per thread and location"),
-    };
-    PossibleValue::new(name).help(help)
+    let alias = (memory.name() == "cpp20").then_some("rust");
+    PossibleValue::new(memory.name()).help(memory.about().trim_end_matches('.')).aliases(alias)
 }
 
 pub(super) fn engine() -> impl TypedValueParser<Value = Engine> {

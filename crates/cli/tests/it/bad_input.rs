@@ -139,7 +139,7 @@ fn unknown_engines_and_memory_models_list_the_known_ones() {
         expect![[r#"
             exit code 2
             stderr: error: invalid value 'magic' for '--engine <ENGINE>'
-            stderr:   [possible values: auto, exhaustive, cumulative, mcr, dpor, lazy, icb, random, pct]
+            stderr:   [possible values: auto, exhaustive, cumulative, mcr, dpor, graph, lazy, icb, random, pct]
             stderr: 
             stderr: For more information, try '--help'.
         "#]],

@@ -85,9 +85,9 @@ fn a_folder_is_summarized() {
 fn json_has_an_object_per_file_and_memory_model() {
     expect![[r#"
         exit code 0
-        {"file":"sb.litmus","name":"SB","memory":"sc","states":["0:EAX=0; 1:EAX=1;","0:EAX=1; 1:EAX=0;","0:EAX=1; 1:EAX=1;"],"verdict":"No","observation":"Never","positive":0,"negative":3,"stop":"exhausted","failures":[]}
-        {"file":"sb.litmus","name":"SB","memory":"tso","states":["0:EAX=0; 1:EAX=0;","0:EAX=0; 1:EAX=1;","0:EAX=1; 1:EAX=0;","0:EAX=1; 1:EAX=1;"],"verdict":"Ok","observation":"Sometimes","positive":1,"negative":3,"stop":"exhausted","failures":[]}
-        {"file":"sb.litmus","name":"SB","memory":"pso","states":["0:EAX=0; 1:EAX=0;","0:EAX=0; 1:EAX=1;","0:EAX=1; 1:EAX=0;","0:EAX=1; 1:EAX=1;"],"verdict":"Ok","observation":"Sometimes","positive":1,"negative":3,"stop":"exhausted","failures":[]}
+        {"file":"sb.litmus","name":"SB","memory":"sc","states":["0:EAX=0; 1:EAX=1;","0:EAX=1; 1:EAX=0;","0:EAX=1; 1:EAX=1;"],"verdict":"No","observation":"Never","positive":0,"negative":3,"stop":"exhausted","failures":[],"race":false}
+        {"file":"sb.litmus","name":"SB","memory":"tso","states":["0:EAX=0; 1:EAX=0;","0:EAX=0; 1:EAX=1;","0:EAX=1; 1:EAX=0;","0:EAX=1; 1:EAX=1;"],"verdict":"Ok","observation":"Sometimes","positive":1,"negative":3,"stop":"exhausted","failures":[],"race":false}
+        {"file":"sb.litmus","name":"SB","memory":"pso","states":["0:EAX=0; 1:EAX=0;","0:EAX=0; 1:EAX=1;","0:EAX=1; 1:EAX=0;","0:EAX=1; 1:EAX=1;"],"verdict":"Ok","observation":"Sometimes","positive":1,"negative":3,"stop":"exhausted","failures":[],"race":false}
     "#]].assert_eq(&run(&["litmus", "--json", "sb.litmus"], "", &tests("json")).shown());
 }
 
@@ -125,7 +125,7 @@ fn a_search_that_did_not_end_has_no_verdict() {
     .assert_eq(&run(&["."]));
     expect![[r#"
         exit code 3
-        {"file":"sb.litmus","name":"SB","memory":"tso","states":[],"verdict":null,"observation":null,"positive":0,"negative":0,"stop":"state-limit","failures":[]}
+        {"file":"sb.litmus","name":"SB","memory":"tso","states":[],"verdict":null,"observation":null,"positive":0,"negative":0,"stop":"state-limit","failures":[],"race":null}
     "#]].assert_eq(&run(&["sb.litmus", "--memory", "tso", "--json"]));
 }
 
@@ -152,6 +152,43 @@ fn executions_without_a_final_state_are_told() {
     );
     let told = run(&["litmus", "stray.litmus", "--memory", "tso", "--json"], "", &folder);
     assert!(told.out.contains(r#""failures":["invalid-pointer: "#), "{}", told.out);
+}
+
+#[test]
+fn data_races_are_told() {
+    let folder = folder("race");
+    let text = "C race\n{}\nP0(int *x) { *x = 1; }\nP1(int *x) { int r = *x; }\nexists (1:r=0)\n";
+    std::fs::write(folder.join("race.litmus"), text).expect("writable");
+    let told = run(&["litmus", "race.litmus", "--memory", "sc"], "", &folder);
+    assert!(told.err.contains("warning: race.litmus: sc: data race: "), "{}", told.err);
+    let told = run(&["litmus", "race.litmus", "--memory", "sc", "--json"], "", &folder);
+    assert!(told.out.contains(r#""failures":[],"race":true}"#), "{}", told.out);
+}
+
+#[test]
+fn tests_in_c_have_the_languages_memory_models_too() {
+    let folder = tests("language");
+    let iriw = "C iriw\n{}\nP0(atomic_int *x) { atomic_store_explicit(x, 1, memory_order_relaxed); }\n\
+        P1(atomic_int *y) { atomic_store_explicit(y, 1, memory_order_relaxed); }\n\
+        P2(atomic_int *x, atomic_int *y) { int r = atomic_load(x); int s = atomic_load(y); }\n\
+        P3(atomic_int *x, atomic_int *y) { int r = atomic_load(y); int s = atomic_load(x); }\n\
+        exists (2:r=1 /\\ 2:s=0 /\\ 3:r=1 /\\ 3:s=0)\n";
+    std::fs::write(folder.join("iriw.litmus"), iriw).expect("writable");
+    expect![[r#"
+        exit code 0
+        Test         sc             tso               pso               cpp20          rc11
+        iriw.litmus  No Never 0/15  No Never 0/15     No Never 0/15     No Never 0/15  Ok Sometimes 1/16
+        sb.litmus    No Never 0/3   Ok Sometimes 1/4  Ok Sometimes 1/4  -              -
+        2 tests      0 Ok           1 Ok              1 Ok              0 Ok           1 Ok
+    "#]]
+    .assert_eq(&run(&["litmus", "iriw.litmus", "sb.litmus"], "", &folder).shown());
+    let told = run(&["litmus", "sb.litmus", "--memory", "rust"], "", &folder);
+    assert_eq!(told.code, 2);
+    assert!(
+        told.err.contains("sb.litmus: cpp20 is a memory model of the language, and this test is in X86"),
+        "{}",
+        told.err
+    );
 }
 
 #[test]

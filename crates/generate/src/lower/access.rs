@@ -2,7 +2,8 @@
 
 use super::{ARRAY, Lowering, REGISTERS, SEEN};
 use crate::sketch::{Look, PlaceSketch, Statement, Value, Var};
-use unthread_checker::program::{Access, BinaryOp, Expr, Instr, Loc, Ordering, Place, Reg};
+use unthread_checker::base::Loc;
+use unthread_checker::program::{Access, BinaryOp, Expr, Instr, Ordering, Place, Reg};
 
 impl Lowering {
     pub(super) fn access(&self, statement: &Statement) -> (String, Instr) {
@@ -16,7 +17,12 @@ impl Lowering {
                 Instr::Store { place: self.place(place), value: self.value(value), ordering },
             ),
             Statement::Rmw { dst, place, op, operand, ordering } => (
-                format!("{} = {op:?}({}, {})", var_text(dst), self.place_text(place), self.value_text(operand)),
+                format!(
+                    "{} = {op:?}({}, {}) ({ordering:?})",
+                    var_text(dst),
+                    self.place_text(place),
+                    self.value_text(operand)
+                ),
                 Instr::Rmw {
                     dst: Some(var(dst)),
                     place: self.place(place),
@@ -25,13 +31,15 @@ impl Lowering {
                     ordering,
                 },
             ),
-            Statement::Cas { dst, place, expected, desired, ordering } => {
+            Statement::Cas { dst, place, expected, desired, ordering: success, failure } => {
                 let (expected_text, desired_text) = (self.value_text(expected), self.value_text(desired));
                 let (expected, desired) = (self.value(expected), self.value(desired));
                 let (place_text, place) = (self.place_text(place), self.place(place));
-                let (success, failure) = (ordering, ordering.on_failure());
                 (
-                    format!("{} = cas({}, {expected_text}, {desired_text})", var_text(dst), place_text),
+                    format!(
+                        "{} = cas({place_text}, {expected_text}, {desired_text}) ({success:?}, {failure:?})",
+                        var_text(dst)
+                    ),
                     Instr::Cas { dst: var(dst), place, expected, desired, success, failure },
                 )
             }

@@ -5,7 +5,7 @@ use std::env;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use unthread_checker::schedule::Schedule;
+use unthread_checker::base::Schedule;
 
 /// Changes what environment variables set.
 pub(super) fn read(builder: &mut Builder) {

@@ -5,12 +5,11 @@ use super::{MemoryModel, Report, StopReason, Verdict, environment, page};
 use crate::runtime::ClosureSubject;
 use std::path::PathBuf;
 use std::time::Duration;
-use unthread_checker::execution::{FailureKind, ThreadId};
-use unthread_checker::explore::{Options, Replay};
-use unthread_checker::program::Span;
+use unthread_checker::base::{FailureKind, Span, ThreadId};
 use unthread_checker::report::json::JsonViolation;
-use unthread_checker::report::{EngineFailure, Violation, ViolationKind};
-use unthread_checker::trace::{self, Trace};
+use unthread_checker::search::{EngineFailure, Options, Replay, Violation, ViolationKind};
+use unthread_checker::trace;
+use unthread_checker::trace::Trace;
 
 /// What there is to say about a report.
 pub(super) struct Story {

@@ -5,15 +5,15 @@ use super::{Report, Verdict};
 use crate::runtime::{ClosureSubject, read_source};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use unthread_checker::base::Span;
 use unthread_checker::execution::{Describe, Operation, Stuck};
-use unthread_checker::program::Span;
 use unthread_checker::report::explain::{Explanation, explain};
 use unthread_checker::report::json::{
     JsonInvolved, JsonLocation, JsonPending, JsonReport, JsonStep, JsonStore, JsonViolation, SCHEMA, StepKind, Story,
     engine_failures,
 };
 use unthread_checker::report::page::Page;
-use unthread_checker::report::{Violation, ViolationKind};
+use unthread_checker::search::{Violation, ViolationKind};
 use unthread_checker::trace::{Event, Trace};
 
 /// What happened, and why that is wrong.
@@ -27,7 +27,7 @@ pub(super) fn tell(subject: &ClosureSubject, violation: &Violation, trace: &Trac
     };
     story.link();
     let Explanation { sentence, events, cycle } = explain(violation.kind.name(), &mut story);
-    let involved = |also: &unthread_checker::report::Involved| JsonInvolved {
+    let involved = |also: &unthread_checker::search::Involved| JsonInvolved {
         thread: also.thread.clone(),
         location: location(subject, also.span),
     };

@@ -5,8 +5,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use unthread_checker::explore::{Progress, Watch};
-use unthread_checker::report::StopReason;
+use unthread_checker::search::{Progress, StopReason, Watch};
 
 /// The time since a check began.
 pub(super) struct Clock {

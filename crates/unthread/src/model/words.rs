@@ -2,10 +2,10 @@
 
 use crate::runtime::ClosureSubject;
 use crate::sync::mpsc;
-use unthread_checker::execution::{Describe, Failure, FailureKind, Operation, ThreadKey};
-use unthread_checker::program::{Loc, LockMode, Ordering, RmwOp};
-use unthread_checker::report::{Violation, ViolationKind};
-use unthread_checker::schedule::Action;
+use unthread_checker::base::{Action, Failure, FailureKind, Loc, ThreadKey};
+use unthread_checker::execution::{Describe, Operation};
+use unthread_checker::program::{LockMode, Ordering, RmwOp};
+use unthread_checker::search::{Violation, ViolationKind};
 use unthread_checker::trace::{Event, Trace};
 
 /// Speaks of the events of one trace.
@@ -142,7 +142,7 @@ impl Words<'_> {
             }
             Operation::Choose { .. } => format!("choose {result}"),
             Operation::Yield => "spin".to_string(),
-            Operation::Fail(failure) => failed(failure),
+            Operation::Fail(_) => event.failure.as_ref().map_or(String::new(), failed),
             Operation::End => "end".to_string(),
             other => format!("{other:?}"),
         }

@@ -5,20 +5,22 @@ use super::execution::Settings;
 use super::fiber::{Fiber, Handover, StackRange};
 use super::leave::Left;
 use super::noise::Window;
-use super::panics::{self, LeftPanic, Panicked};
+use super::panics::{LeftPanic, Panicked};
 use super::places::Allocations;
-use super::{Request, forget_block};
+use super::{Request, forget_block, panics};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::NonNull;
 use std::rc::Rc;
-use unthread_checker::execution::{Dropped, Operation, ThreadKey};
-use unthread_checker::program::Loc;
+use unthread_checker::base::{Loc, ThreadKey};
+use unthread_checker::execution::{Dropped, Operation};
 
 /// A thread of an execution.
 pub(crate) struct ThreadContext {
     pub(crate) key: ThreadKey,
+    /// Its number among the threads of the execution.
+    pub(crate) index: usize,
     pub(crate) name: Option<String>,
     pub(crate) fiber: RefCell<Option<Fiber>>,
     pub(crate) handover: Cell<Option<NonNull<Handover>>>,
@@ -33,6 +35,12 @@ pub(crate) struct ThreadContext {
     pub(crate) last_site: Cell<u32>,
     /// The block of memory that the object is in that it is about to use.
     pub(crate) used_block: Cell<Option<u32>>,
+    /// Handles by which it comes to the object of its next operation, and the blocks that they are in.
+    pub(crate) through: RefCell<Vec<u32>>,
+    /// Handles that it has made.
+    pub(crate) n_handles: Cell<u32>,
+    /// What its closure has moved into it: where that begins and ends.
+    pub(crate) captured: Cell<(usize, usize)>,
     /// Objects that it has dropped since its last operation.
     pub(crate) dropped: RefCell<Vec<Dropped>>,
     pub(crate) n_objects: Cell<u32>,
@@ -106,9 +114,10 @@ pub(crate) enum Since {
 
 impl ThreadContext {
     /// One that has not begun, and has no stack.
-    pub(super) fn new(key: ThreadKey, name: Option<String>, settings: Settings) -> ThreadContext {
+    pub(super) fn new(key: ThreadKey, index: usize, name: Option<String>, settings: Settings) -> ThreadContext {
         ThreadContext {
             key,
+            index,
             name,
             fiber: RefCell::new(None),
             handover: Cell::new(None),
@@ -118,6 +127,9 @@ impl ThreadContext {
             lowest: Cell::new(0),
             last_site: Cell::new(0),
             used_block: Cell::new(None),
+            through: RefCell::default(),
+            n_handles: Cell::new(0),
+            captured: Cell::default(),
             dropped: RefCell::default(),
             n_objects: Cell::new(0),
             open_accesses: RefCell::default(),
@@ -157,6 +169,17 @@ impl ThreadContext {
             // SAFETY: the handover lives at the bottom of the stack on which this runs.
             unsafe { handover.as_ref() }.suspend(());
         }
+    }
+
+    /// Whether what is at an address is on its stack, or was moved into it when it was spawned.
+    pub(super) fn owns(&self, address: usize) -> bool {
+        let (begin, end) = self.captured.get();
+        self.stack.get().contains(address) || (begin..end).contains(&address)
+    }
+
+    /// What it has used on its way to the object of its next operation.
+    pub(super) fn take_through(&self) -> Vec<Loc> {
+        self.through.borrow_mut().drain(..).map(|handle| Loc::global(handle as usize)).collect()
     }
 
     /// Whether it has access to plain data.

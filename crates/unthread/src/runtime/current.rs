@@ -8,8 +8,9 @@ use super::panics::Abandoned;
 use std::cell::Cell;
 use std::panic::{Location, resume_unwind};
 use std::ptr::NonNull;
-use unthread_checker::execution::{Operation, Poll, ThreadKey, Waits};
-use unthread_checker::program::{Loc, RmwOp};
+use unthread_checker::base::{Failure, Loc, ThreadKey};
+use unthread_checker::execution::{Operation, Poll, Waits};
+use unthread_checker::program::RmwOp;
 
 std::thread_local! {
     static CURRENT: Cell<Option<(NonNull<Execution>, NonNull<ThreadContext>)>> = const { Cell::new(None) };
@@ -28,10 +29,14 @@ pub(crate) struct Request {
     /// Or until one of these has come about.
     pub(crate) polls: Vec<Poll>,
     pub(crate) waits: Waits,
+    /// What is wrong, in words, where it is a failure.
+    pub(crate) message: String,
     /// The object that it is an operation on, if only the code under test knows what is in it.
     pub(crate) object: Option<Loc>,
     /// The block of memory that the object is in, if the program's allocator told about it.
     pub(crate) part_of: Option<Loc>,
+    /// The handles by which it comes to the object, and the blocks that they are in.
+    pub(crate) through: Vec<Loc>,
 }
 
 /// A thread runs while this lives.
@@ -47,8 +52,15 @@ const MOST_STRAGGLERS: u32 = 100_000;
 
 impl Request {
     pub(crate) fn of(operation: Operation) -> Request {
-        let (awaiting, unseen, polls) = Default::default();
-        Request { operation, site: 0, awaiting, unseen, polls, waits: Waits::Forever, object: None, part_of: None }
+        let (awaiting, unseen, polls, through) = Default::default();
+        let (site, waits, object, part_of) = (0, Waits::Forever, None, None);
+        let message = String::new();
+        Request { operation, site, awaiting, unseen, polls, waits, message, object, part_of, through }
+    }
+
+    /// Something is wrong.
+    pub(crate) fn failing(failure: Failure) -> Request {
+        Request { message: failure.message, ..Request::of(Operation::Fail(failure.kind)) }
     }
 
     /// Whether it may have to wait for others.
@@ -245,6 +257,7 @@ pub(crate) fn request(mut asked: Request) -> i64 {
         asked.site = site.unwrap_or(thread.request.borrow().site);
         thread.last_site.set(asked.site);
         asked.part_of = thread.used_block.take().map(|block| Loc::global(block as usize));
+        asked.through = thread.take_through();
         suspend(execution, thread, asked)
     })
 }
@@ -261,7 +274,7 @@ pub(crate) fn abandon_or<R>(abandoned: R, f: impl FnOnce() -> R) -> R {
 
 /// Hands over to the machine until it has performed the request.
 pub(crate) fn suspend(execution: &Execution, thread: &ThreadContext, asked: Request) -> i64 {
-    let (operation, mark) = (asked.operation.clone(), 0u8);
+    let (operation, mark) = (asked.operation, 0u8);
     thread.lowest.set((&raw const mark).addr());
     thread.allocations.next();
     *thread.request.borrow_mut() = asked;
@@ -274,9 +287,9 @@ pub(crate) fn suspend(execution: &Execution, thread: &ThreadContext, asked: Requ
     result
 }
 
-/// An operation of an abandoned execution: the thread unwinds, or does it at once if it already unwinds.
+/// An operation of an abandoned execution: the thread unwinds, or does it at once if it already unwinds. A static's destructor does not run on the thread's stack, and does it at once, too.
 fn straggle(execution: &Execution, thread: &ThreadContext, operation: &Operation) -> i64 {
-    if !thread.unwinds.get() && !is_panicking() && !thread.ended.get() {
+    if thread.runs.get() && !thread.unwinds.get() && !is_panicking() && !thread.ended.get() {
         if is_in_destructor(execution, thread) {
             // What the destructor has not done yet would never be done, and others rely on it: a node in a list that leads to this stack.
             thread.stays.set(true);

@@ -3,6 +3,7 @@
 use super::context::ThreadContext;
 use super::current::Entered;
 use super::fiber::Fiber;
+use super::leave::Left;
 use super::lifetimes::Lifetimes;
 use super::meetings::{Meetings, Visits};
 use super::names::Names;
@@ -18,8 +19,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use unthread_checker::execution::{Buffers, Failure, FailureKind, Operation, ThreadKey};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use unthread_checker::base::{Failure, FailureKind, ThreadKey};
+use unthread_checker::execution::{Buffers, Operation};
 
 /// One execution.
 pub(crate) struct Execution {
@@ -155,7 +158,7 @@ impl Execution {
         let index = threads.len();
         let shown = name.clone().unwrap_or_else(|| format!("thread {index}"));
         self.names.borrow_mut().note_thread(key, shown);
-        let context = Box::new(ThreadContext::new(key, name, self.settings));
+        let context = Box::new(ThreadContext::new(key, index, name, self.settings));
         // SAFETY: contexts are boxed and live as long as the execution, which unwinds or leaks every fiber before it goes.
         let this: &'static ThreadContext = unsafe { NonNull::from(&*context).as_ref() };
         let fiber = Fiber::new(stack.max(self.settings.stack), move |handover| this.run(handover, body));
@@ -173,14 +176,9 @@ impl Execution {
         unsafe { NonNull::from(&*threads[index]).as_ref() }
     }
 
-    /// The index of a thread.
-    pub(crate) fn index_of(&self, thread: &ThreadContext) -> usize {
-        self.threads.borrow().iter().position(|other| other.key == thread.key).unwrap_or(0)
-    }
-
     /// What people call a thread.
     pub(crate) fn name_of(&self, thread: &ThreadContext) -> String {
-        thread.name.clone().unwrap_or_else(|| format!("thread {}", self.index_of(thread)))
+        thread.name.clone().unwrap_or_else(|| format!("thread {}", thread.index))
     }
 
     /// Runs a thread to its next operation.
@@ -189,8 +187,8 @@ impl Execution {
         let mut fiber = thread.fiber.borrow_mut();
         let Some(running) = fiber.as_mut() else { return };
         if self.run(index, running, result) {
-            let site = thread.request.borrow().site;
-            *thread.request.borrow_mut() = Request { site, ..Request::of(Operation::End) };
+            let (site, through) = (thread.request.borrow().site, thread.take_through());
+            *thread.request.borrow_mut() = Request { site, through, ..Request::of(Operation::End) };
             thread.ended.set(true);
             self.lifetimes.note_stack_gone(thread.stack.take());
         }
@@ -268,6 +266,7 @@ impl Execution {
         let is_safe = self.n_changing.get() == 0
             && !self.lifetimes.is_broken()
             && !self.is_cut()
+            && !self.hangs()
             && !self.names.borrow().destructors_panic;
         if !is_safe || !self.unwind_quietly() {
             self.forget();
@@ -327,6 +326,11 @@ impl Execution {
             let may_wait = thread.request.borrow().may_wait() && !thread.stopped.get();
             thread.fiber.borrow().as_ref().is_some_and(runs) && !may_wait
         })
+    }
+
+    /// Whether a thread hangs. The check is over, and time is up: unwinding the others takes too long.
+    fn hangs(&self) -> bool {
+        self.threads.borrow().iter().any(|thread| matches!(thread.left.get(), Some(Left::Hung)))
     }
 
     /// Drops nothing of what threads and statics own. Somebody was half way through a change: destructors may find that it does not make sense, and

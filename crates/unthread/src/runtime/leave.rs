@@ -7,7 +7,7 @@ use super::context::ThreadContext;
 use super::current::{Request, peek};
 use super::execution::Execution;
 use super::watchdog::Cut;
-use unthread_checker::execution::{Failure, FailureKind, Operation};
+use unthread_checker::base::{Failure, FailureKind};
 
 #[cfg(unix)]
 pub(super) use unix::{OsThread, end_process, install, write};
@@ -52,14 +52,14 @@ pub(super) fn settle(execution: &Execution, thread: &ThreadContext, index: usize
         Some(Left::Overflowed) if !execution.abandoned.get() => {
             let failure = Failure::new(FailureKind::OutOfResources, overflow(&name(), thread.stack.get().size()));
             let site = thread.request.borrow().site;
-            *thread.request.borrow_mut() = Request { site, ..Request::of(Operation::Fail(failure)) };
+            *thread.request.borrow_mut() = Request { site, ..Request::failing(failure) };
         }
         Some(Left::Faulted) => {
             execution.lifetimes.mark_broken();
             if !execution.abandoned.get() {
                 let failure = Failure::new(FailureKind::InvalidPointer, fault(&name()));
                 let site = thread.request.borrow().site;
-                *thread.request.borrow_mut() = Request { site, ..Request::of(Operation::Fail(failure)) };
+                *thread.request.borrow_mut() = Request { site, ..Request::failing(failure) };
             }
         }
         _ => {}

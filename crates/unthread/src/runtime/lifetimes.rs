@@ -8,24 +8,25 @@
 
 use super::backtrace;
 use super::context::ThreadContext;
-use super::current::{Request, suspend, with_current, with_thread};
+use super::current::{Request, suspend, with_current, with_execution, with_thread};
 use super::execution::Execution;
 use super::fiber::StackRange;
 use super::panics::Abandoned;
 use super::places::Block;
+use crate::alloc::is_installed;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::panic::{Location, resume_unwind};
-use unthread_checker::execution::{Dropped, Failure, FailureKind, ObjectKind, Operation};
-use unthread_checker::program::Loc;
+use unthread_checker::base::{Failure, FailureKind, Loc};
+use unthread_checker::execution::{Dropped, ObjectKind};
 
 /// The objects of an execution that have come to their ends.
 #[derive(Default)]
 pub(crate) struct Lifetimes {
-    /// By number.
-    dropped: RefCell<FxHashMap<u32, Dropping>>,
-    /// By address, with the number if the object had one.
-    addresses: RefCell<FxHashMap<usize, Gone>>,
+    /// All of them, the last one at the end. Hardly anybody asks, so there is no more to it.
+    ends: RefCell<Vec<End>>,
+    /// For addresses, the last one that ended there: of so many, as many as there were when somebody asked.
+    by_address: RefCell<(usize, FxHashMap<usize, usize>)>,
     /// Numbers that objects had before they got others.
     before: RefCell<FxHashMap<u32, u32>>,
     /// Where objects were dropped, as far as that is wanted.
@@ -36,21 +37,28 @@ pub(crate) struct Lifetimes {
     is_broken: Cell<bool>,
 }
 
-/// Who has dropped an object.
+/// The end of an object.
 #[derive(Clone, Copy)]
-struct Dropping {
+struct End {
+    address: usize,
+    /// If the object had one.
+    number: Option<u32>,
+    /// The thread that dropped it.
     thread: usize,
     /// The place of the last operation before.
     site: u32,
+    what: What,
 }
 
-/// What was at an address.
-#[derive(Clone, Copy)]
-struct Gone {
-    number: Option<u32>,
-    by: Dropping,
-    /// A thread made it, and not a constant expression: memory without a number holds no such object.
-    is_made: bool,
+/// What has come to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// An object that a thread made: memory without a number holds no such object.
+    Made,
+    /// An object that a constant expression made.
+    Constant,
+    /// A block of memory.
+    Block,
 }
 
 impl Lifetimes {
@@ -70,8 +78,8 @@ impl Lifetimes {
     }
 
     /// Whether the thread has dropped the object itself.
-    pub(crate) fn was_dropped_by(&self, object: u32, execution: &Execution, thread: &ThreadContext) -> bool {
-        self.dropped.borrow().get(&object).is_some_and(|by| by.thread == execution.index_of(thread))
+    pub(crate) fn was_dropped_by(&self, object: u32, thread: &ThreadContext) -> bool {
+        self.of_number(object).is_some_and(|end| end.thread == thread.index)
     }
 
     /// Whether destructors may use what is gone.
@@ -84,9 +92,33 @@ impl Lifetimes {
         self.is_broken.set(true);
     }
 
-    /// Whether an object was at the address that has been dropped, and what is there now, without a number, can be no other one.
-    pub(super) fn is_gone(&self, address: usize) -> bool {
-        self.addresses.borrow().get(&address).is_some_and(|gone| gone.is_made)
+    /// Whether an object was at the address that has been dropped.
+    pub(super) fn was_at(&self, address: usize) -> bool {
+        self.at_address(address).is_some()
+    }
+
+    /// The same, if what is there now, without a number, can be no other one. On the running thread's own stack, where it has dropped an object itself, there may be another one.
+    pub(super) fn is_gone(&self, address: usize, running: &ThreadContext) -> bool {
+        let is_own = |end: &End| end.thread == running.index && running.stack.get().contains(address);
+        self.at_address(address).is_some_and(|end| end.what == What::Made && !is_own(&end))
+    }
+
+    /// The end of the object with a number.
+    fn of_number(&self, number: u32) -> Option<End> {
+        self.ends.borrow().iter().rev().find(|end| end.number == Some(number)).copied()
+    }
+
+    /// The last end at an address.
+    fn at_address(&self, address: usize) -> Option<End> {
+        let (ends, mut by_address) = (self.ends.borrow(), self.by_address.borrow_mut());
+        let (known, by_address) = &mut *by_address;
+        for (at, end) in ends.iter().enumerate().skip(*known) {
+            // An object that was at the beginning of a block says more than the block.
+            let last = by_address.entry(end.address).or_insert(at);
+            *last = if end.what == What::Block { *last } else { at };
+        }
+        *known = ends.len();
+        by_address.get(&address).map(|&at| ends[at])
     }
 }
 
@@ -105,25 +137,26 @@ pub(super) fn is_left_frame(address: usize) -> bool {
 }
 
 /// The running thread drops an object.
-pub(crate) fn end(number: Option<u32>, kind: ObjectKind, address: usize, is_made: bool) {
+pub(crate) fn end(number: Option<u32>, kind: ObjectKind, address: usize, what: What) {
     with_current(|execution, thread| {
         let lifetimes = &execution.lifetimes;
-        let by = Dropping { thread: execution.index_of(thread), site: thread.last_site.get() };
-        lifetimes.addresses.borrow_mut().insert(address, Gone { number, by, is_made });
+        let end = End { address, number, thread: thread.index, site: thread.last_site.get(), what };
+        lifetimes.ends.borrow_mut().push(end);
         let mut next = number.filter(|_| !execution.abandoned.get());
-        let locates = execution.names.try_borrow().is_ok_and(|names| names.locates_drops);
-        let place = if locates { backtrace::place_of_caller() } else { None };
         while let Some(number) = next {
-            lifetimes.dropped.borrow_mut().insert(number, by);
-            // A pointer that the thread still has, and does not use any more, is no access.
-            if thread.has_pointers() {
-                thread.open_accesses.borrow_mut().retain(|access| access.object != number);
-            }
-            if let Some(place) = &place {
-                lifetimes.places.borrow_mut().insert(number, place.clone());
-            }
             thread.dropped.borrow_mut().push(Dropped { object: Loc::global(number as usize), kind });
+            // A pointer that the thread still has, and does not use any more, is no access.
+            thread.open_accesses.borrow_mut().retain(|access| access.object != number);
+            thread.through.borrow_mut().retain(|&handle| handle != number);
+            if execution.names.try_borrow().is_ok_and(|names| names.locates_drops)
+                && let Some(place) = backtrace::place_of_caller()
+            {
+                lifetimes.places.borrow_mut().insert(number, place);
+            }
             next = lifetimes.before.borrow().get(&number).copied();
+            if next.is_some() {
+                lifetimes.ends.borrow_mut().push(End { number: next, ..end });
+            }
         }
     });
 }
@@ -131,11 +164,11 @@ pub(crate) fn end(number: Option<u32>, kind: ObjectKind, address: usize, is_made
 /// The running thread frees a block of memory, as the program's allocator tells.
 pub(super) fn note_freed(execution: &Execution, thread: &ThreadContext, address: usize, block: Block) {
     let number = execution.names.try_borrow().ok().and_then(|names| names.known_block(block));
-    let by = Dropping { thread: execution.index_of(thread), site: thread.last_site.get() };
-    execution.lifetimes.addresses.borrow_mut().entry(address).or_insert(Gone { number, by, is_made: false });
+    let end = End { address, number, thread: thread.index, site: thread.last_site.get(), what: What::Block };
+    execution.lifetimes.ends.borrow_mut().push(end);
     if let Some(number) = number {
         thread.used_block.set(thread.used_block.get().filter(|&used| used != number));
-        execution.lifetimes.dropped.borrow_mut().insert(number, by);
+        thread.through.borrow_mut().retain(|&used| used != number);
         let object = Loc::global(number as usize);
         thread.dropped.borrow_mut().push(Dropped { object, kind: ObjectKind::Cell });
     }
@@ -144,22 +177,16 @@ pub(super) fn note_freed(execution: &Execution, thread: &ThreadContext, address:
 /// What to say of a thread that uses an object that has been dropped.
 pub(super) fn use_after_drop(execution: &Execution, user: &ThreadContext, object: u32) -> String {
     execution.lifetimes.mark_broken();
-    let by = execution.lifetimes.dropped.borrow().get(&object).copied();
+    let by = execution.lifetimes.of_number(object);
     let what = execution.names.borrow().object_name(object);
     let place = execution.lifetimes.places.borrow().get(&object).cloned();
     describe(execution, user, &format!("`{what}`"), by, place)
 }
 
-fn describe(
-    execution: &Execution,
-    user: &ThreadContext,
-    what: &str,
-    by: Option<Dropping>,
-    place: Option<String>,
-) -> String {
+fn describe(execution: &Execution, user: &ThreadContext, what: &str, by: Option<End>, place: Option<String>) -> String {
     let name = |thread: &ThreadContext| execution.name_of(thread);
     let user = name(user);
-    let Some(Dropping { thread, site }) = by else { return format!("{user} uses {what}, which is gone") };
+    let Some(End { thread, site, .. }) = by else { return format!("{user} uses {what}, which is gone") };
     let names = execution.names.borrow();
     let before = || names.get_site(site).map(|site| format!(", after {site}"));
     let place = place.map(|place| format!(" at {place}")).or_else(before).unwrap_or_default();
@@ -173,17 +200,48 @@ pub(crate) fn fail_on_gone(address: usize, kind: &str) -> ! {
     with_thread(|execution, thread| {
         let lifetimes = &execution.lifetimes;
         lifetimes.mark_broken();
-        let gone = lifetimes.addresses.borrow().get(&address).copied();
+        let gone = lifetimes.at_address(address);
         let number = gone.and_then(|gone| gone.number);
         let message = match number {
             Some(number) => use_after_drop(execution, thread, number),
-            None => {
-                let article = if kind.starts_with(['A', 'O', 'U']) { "an" } else { "a" };
-                describe(execution, thread, &format!("{article} {kind}"), gone.map(|gone| gone.by), None)
-            }
+            None => describe(execution, thread, &with_article(kind), gone, None),
         };
         thread.leave(execution, location, Failure::new(FailureKind::UseAfterFree, message))
     })
+}
+
+/// The running thread uses an object that has no number, in memory of which nothing is known. It does not go on.
+#[track_caller]
+pub(super) fn fail_on_unknown(address: usize, kind: &str) -> ! {
+    let has_allocator = is_installed();
+    if has_allocator && with_execution(|execution| execution.lifetimes.was_at(address)) {
+        fail_on_gone(address, kind);
+    }
+    let location = Location::caller();
+    let why = match has_allocator {
+        true => {
+            "it was allocated outside of the closure, or not by the program's allocator, or it has been freed. What is \
+             shared must be a static, or be made inside of the closure"
+        }
+        false => {
+            "it may have been freed. What is on the heap can be told with `unthread`'s allocator: add feature \
+             `global-allocator`, or make `unthread::alloc::Allocator` the program's allocator"
+        }
+    };
+    with_thread(|execution, thread| {
+        execution.lifetimes.mark_broken();
+        let message = format!(
+            "{} uses {} that a constant expression made, in memory of which nothing is known: {why}",
+            execution.name_of(thread),
+            with_article(kind)
+        );
+        thread.leave(execution, location, Failure::new(FailureKind::Unsupported, message))
+    })
+}
+
+fn with_article(kind: &str) -> String {
+    let article = if kind.starts_with(['A', 'O', 'U']) { "an" } else { "a" };
+    format!("{article} {kind}")
 }
 
 impl ThreadContext {
@@ -192,7 +250,7 @@ impl ThreadContext {
         if !execution.abandoned.get() {
             let site = execution.names.borrow_mut().site_of_others(location).unwrap_or(self.request.borrow().site);
             self.stopped.set(true);
-            suspend(execution, self, Request { site, ..Request::of(Operation::Fail(failure)) });
+            suspend(execution, self, Request { site, ..Request::failing(failure) });
         }
         if !self.runs.get() {
             // It has ended, and a static is dropped for it.
@@ -200,35 +258,5 @@ impl ThreadContext {
         }
         self.stopped.set(true);
         self.stay()
-    }
-}
-
-/// What a handle keeps beside a pointer that must not be followed once the handle is gone.
-pub(crate) struct Seal(u64);
-
-impl Seal {
-    const OPEN: u64 = 0x9c41_7ad2_5b6e_83f1;
-    const BROKEN: u64 = 0x5d7e_3000_0000_0000;
-
-    /// The seal of a pointer.
-    pub(crate) fn of<T>(pointer: *const T) -> Seal {
-        Seal(Seal::OPEN ^ (pointer.addr() as u64).rotate_left(17))
-    }
-
-    /// The pointer is still the one that was sealed, or the running thread does not go on.
-    #[track_caller]
-    pub(crate) fn check<T>(&self, pointer: *const T, kind: &str) {
-        // SAFETY: it is a reference. The read is volatile because another thread may have dropped the handle, though it must not.
-        let seal = unsafe { (&raw const self.0).read_volatile() };
-        if seal != Seal::of(pointer).0 {
-            fail_on_gone(std::ptr::from_ref(self).addr(), kind);
-        }
-    }
-
-    /// The handle comes to its end.
-    pub(crate) fn end(&mut self) {
-        end(None, ObjectKind::Cell, std::ptr::from_ref(self).addr(), true);
-        // SAFETY: it is a reference. The write is volatile because nobody may read the memory any more, and whoever does so is to see it.
-        unsafe { (&raw mut self.0).write_volatile(Seal::BROKEN) };
     }
 }

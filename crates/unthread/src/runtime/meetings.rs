@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use unthread_checker::execution::{Operation, ThreadKey};
-use unthread_checker::program::Loc;
+use unthread_checker::base::{Loc, ThreadKey};
+use unthread_checker::execution::Operation;
 
 /// What all executions of a check have shown.
 #[derive(Default)]

@@ -1,12 +1,42 @@
-//! Threads of the code under test: coroutines that stop at every visible operation and ask the machine.
+//! Rust code under test as a subject of the checker.
 //!
-//! Everything here belongs to one OS thread. Pointers to the running thread are kept in a thread-local while its coroutine runs.
+//! *Threads.* A thread of the code under test is a coroutine (`fiber.rs`). A method of a std-like type hands an
+//! operation to the machine and goes on with its result (`current.rs`); the code up to the next operation is local.
+//! Everything here belongs to one OS thread, and pointers to the running thread are kept in a thread-local while its
+//! coroutine runs.
+//!
+//! *Names.* Invariant: objects and source locations have the same name in every execution (`names.rs`). An object is
+//! named by the thread that made it and a number, by the lazy static that it is part of, or, if it is a static, by its
+//! address (`statics.rs`). What a constant expression made is named when it is first used (`name.rs`), by its place in
+//! memory (`places.rs`). Where the place is not known, each thread that uses the object draws a number (`RmwOp::Draw`),
+//! in an order that other threads can observe.
+//!
+//! *Values.* The machine holds the value of an atomic; windows (`windows.rs`) are memory that shows it. Data behind a
+//! lock or in a channel is opaque to the machine: all operations on its object are ordered. A channel, a park token and
+//! a waker are cells that a thread reads and writes in one step, and waits for until the value changes. Three
+//! operations exist for this subject alone: `Touch`, an access to plain data that the machine does not hold and that
+//! can only race; `Downgrade` of a write lock to a read lock; `Count`, a change of a refcount.
+//!
+//! *Lifetimes.* The drop of an object is told to the machine with the operation that its thread performed before it
+//! (`lifetimes.rs`). A use after it fails, and that execution is not unwound.
+//!
+//! *Loops.* A spin hint ends an iteration; an iteration that changed nothing makes the thread wait (`spin.rs`).
+//!
+//! *Ends.* An execution that is given up is unwound, youngest thread first, with a payload that is no panic. Operations
+//! of destructors then happen at once, on the last values written. Where the process would end (a destructor panics
+//! while its thread unwinds, or code calls `abort`), a signal handler leaves the thread there for good, and
+//! the count of uncaught panics is repaired (`panics.rs`).
+//!
+//! *Determinism.* Nothing is verified that depends on more than the schedule. The checker compares what steps do
+//! whenever they are taken again, and repeats one execution at the end. A watchdog (`watchdog.rs`) interrupts a thread
+//! that does not come to its next operation. `meetings.rs` notices a test in which no two threads use a common object.
 
 mod backtrace;
 mod context;
 mod current;
 mod execution;
 mod fiber;
+mod handle;
 mod leave;
 mod lifetimes;
 mod meetings;
@@ -32,7 +62,7 @@ pub(crate) use current::{
 };
 pub(crate) use execution::{Counting, Settings};
 pub(crate) use fiber::STACK_SIZE;
-pub(crate) use lifetimes::Seal;
+pub(crate) use handle::Seal;
 pub(crate) use name::{Kind, Name, Number, Unnamed};
 pub(crate) use panics::{SCOPED, fail, is_for_joiner, leave_panic, take as take_panic, while_known};
 pub(crate) use places::{forget_allocation, forget_block, keep_back, kept, note_allocation, note_block};

@@ -1,20 +1,25 @@
 //! The machine's number for an object, which the object keeps.
 //!
 //! What a thread makes gets its number at once. What a constant expression makes gets it when it is first used: a static by its address, anything else by its
-//! place. Where the place cannot be told, whoever uses the object draws a number, in an order that others can see, and the first one to do so gives it that as its name. Whoever comes
-//! later draws, too, when it uses the object for the first time: what a thread does next must not depend on what others did that it cannot have seen.
+//! place. Where nothing is known of the memory it may have been freed, and a number that is written there would destroy what is there now. So no object gets its number there.
+//!
+//! An atomic that stands for memory of the code under test keeps its number elsewhere. If nothing is known of that memory, whoever uses the atomic draws a number, in an order that others can see,
+//! and the first one to do so gives it that as its name. Whoever comes later draws, too, when it uses the atomic for the first time: what a thread does next must not depend on what others did that
+//! it cannot have seen.
 
 use super::current::{defer_cell, is_live, named_after, perform, with_execution, with_thread};
-use super::lifetimes::{self, fail_on_gone, is_left_frame};
+use super::lifetimes::{self, What, fail_on_gone, fail_on_unknown, is_left_frame};
 use super::names::{Description, Names};
-use super::places::{note_use, place_of};
+use super::places::{is_known, note_use, place_of};
 use super::statics::{copied, is_part_of_program, is_static, static_cell};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::panic::Location;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use unthread_checker::base::Loc;
 use unthread_checker::execution::{ObjectKind, Operation};
-use unthread_checker::program::{Loc, Ordering, RmwOp};
+use unthread_checker::program::{Ordering, RmwOp};
 
 /// An object's number, or the bits that a constant expression gave an object that has none. Of a static it never changes: checks on several OS threads may use it.
 ///
@@ -168,12 +173,16 @@ impl Number {
     fn end(&self, kind: ObjectKind) {
         let address = self.address();
         let word = self.word().load(Relaxed);
-        let is_known_as_gone = || with_execution(|execution| execution.lifetimes.is_gone(address));
-        if is_live() && (word == GONE || word & BEGINNING != NAMED && is_known_as_gone()) {
-            fail_on_gone(address, "object");
+        if is_live() && word & BEGINNING != NAMED {
+            if word == GONE || with_thread(|execution, thread| execution.lifetimes.is_gone(address, thread)) {
+                fail_on_gone(address, "object");
+            }
+            if with_execution(|execution| execution.lifetimes.was_at(address)) && !is_known(address) {
+                fail_on_unknown(address, "object");
+            }
         }
         let is_made = word & BEGINNING == NAMED && execution_of(word) == 0;
-        lifetimes::end(self.known(), kind, address, is_made);
+        lifetimes::end(self.known(), kind, address, if is_made { What::Made } else { What::Constant });
         let word: *mut u64 = self.word().as_ptr();
         // SAFETY: nobody else uses the memory of an object that is dropped. The write is volatile because nobody may read the memory any more, and whoever does so is to see it.
         unsafe { word.write_volatile(GONE) };
@@ -196,8 +205,8 @@ impl Number {
     #[track_caller]
     fn first_use(&self, object: Unnamed) -> u32 {
         let word = self.word().load(Relaxed);
-        let is_known_as_gone = || with_execution(|execution| execution.lifetimes.is_gone(self.address()));
-        if word == GONE || is_known_as_gone() || is_left_frame(self.address()) {
+        let is_gone = || with_thread(|execution, thread| execution.lifetimes.is_gone(self.address(), thread));
+        if word == GONE || is_gone() || is_left_frame(self.address()) {
             fail_on_gone(self.address(), object.kind);
         }
         let location = object.made_at.unwrap_or(Location::caller());
@@ -206,7 +215,12 @@ impl Number {
         }
         let made_at = with_names(|names| names.site(location));
         let description = Description { kind: object.kind, made_at, first: object.value };
-        let Some(place) = place_of(object.address) else { return self.draw_name(description) };
+        let Some(place) = place_of(object.address) else {
+            if object.address == self.address() {
+                fail_on_unknown(object.address, object.kind);
+            }
+            return self.draw_name(description);
+        };
         let number = with_names(|names| {
             if place.instance > 0 {
                 names.mark_unfit("an object is where another one was");
@@ -222,10 +236,6 @@ impl Number {
     #[track_caller]
     fn draw_name(&self, description: Description) -> u32 {
         let (lazy, nth) = draw();
-        if self.word().load(Relaxed) == GONE {
-            // Another thread has dropped it meanwhile.
-            fail_on_gone(self.address(), description.kind);
-        }
         let number = self.known().unwrap_or_else(|| {
             let number = with_names(|names| {
                 let number = names.made_by(named_after(lazy), nth, description);

@@ -5,7 +5,7 @@ use super::source::Sources;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::panic::Location;
-use unthread_checker::execution::ThreadKey;
+use unthread_checker::base::ThreadKey;
 
 /// Names given so far.
 #[derive(Default)]
@@ -16,6 +16,8 @@ pub(crate) struct Names {
     found: FxHashMap<Place, u32>,
     /// Blocks of memory that objects were used in.
     blocks: FxHashMap<Block, u32>,
+    /// Handles that threads other than those whose stacks they are on have used.
+    handles: FxHashMap<(ThreadKey, u32), u32>,
     descriptions: Vec<Description>,
     /// Threads as people see them, and whose token an object is.
     threads: FxHashMap<ThreadKey, String>,
@@ -97,6 +99,20 @@ impl Names {
             self.mark_unfit("an object begins with another value when the test is run again");
         }
         self.describe(number, description)
+    }
+
+    /// The number of a thread's `nth` handle.
+    pub(crate) fn handle(
+        &mut self,
+        owner: ThreadKey,
+        nth: u32,
+        kind: &'static str,
+        made_at: Option<&'static Location<'static>>,
+    ) -> u32 {
+        let made_at = made_at.map_or(0, |location| self.site(location));
+        let next = self.descriptions.len() as u32;
+        let number = *self.handles.entry((owner, nth)).or_insert(next);
+        self.describe(number, Description { kind, made_at, first: 0 })
     }
 
     /// The number of a block of memory that objects are used in.
@@ -236,8 +252,12 @@ impl Names {
         }
         let site = self.get_site(made_at)?;
         Some(match self.sources.variable(site) {
-            // The count of references is not what they refer to, and the two ends of a channel are not the channel.
-            Some(variable) if matches!(kind, "Arc" | "channel") => format!("{kind} {variable}"),
+            // Neither the count of references nor one of them is what they refer to, and the two ends of a channel are not the channel.
+            Some(variable)
+                if matches!(kind, "Arc" | "channel" | "reference" | "weak reference" | "end of a channel") =>
+            {
+                format!("{kind} {variable}")
+            }
             Some(variable) if !matches!(kind, "waker" | "message") => variable,
             _ => format!("{kind}@{}", site.line),
         })

@@ -9,7 +9,7 @@ use super::noise::Window;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
 use std::sync::Once;
-use unthread_checker::execution::{Failure, FailureKind, Operation, ThreadKey};
+use unthread_checker::base::{Failure, FailureKind, ThreadKey};
 
 /// What unwinds a thread that nobody waits for any more.
 pub(crate) struct Abandoned;
@@ -89,7 +89,7 @@ fn prepare_to_stop(execution: &Execution, thread: &ThreadContext, last: Panicked
         let site = panicked.site.map(|site| execution.names.borrow_mut().find_or_add(site));
         let site = site.unwrap_or(thread.request.borrow().site);
         let failure = Failure::new(FailureKind::Panic, panicked.message);
-        *thread.request.borrow_mut() = Request { site, ..Request::of(Operation::Fail(failure)) };
+        *thread.request.borrow_mut() = Request { site, ..Request::failing(failure) };
     }
 }
 
@@ -198,7 +198,7 @@ pub(crate) fn fail(payload: &(dyn Any + Send)) {
         let site = panicked.site.map(|site| execution.names.borrow_mut().find_or_add(site));
         let site = site.unwrap_or(thread.request.borrow().site);
         let failure = Failure::new(FailureKind::Panic, panicked.message);
-        suspend(execution, thread, Request { site, ..Request::of(Operation::Fail(failure)) });
+        suspend(execution, thread, Request { site, ..Request::failing(failure) });
     });
 }
 

@@ -10,6 +10,7 @@
 
 use super::context::ThreadContext;
 use super::current::{named_after, with_current, with_execution, with_thread};
+use super::execution::Execution;
 use super::lifetimes::{self, fail_on_gone};
 use super::names::STATICS;
 use super::statics::is_static;
@@ -19,7 +20,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use unthread_checker::execution::ThreadKey;
+use unthread_checker::base::ThreadKey;
 
 /// A block of memory, as named by the thread that allocated it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -191,6 +192,17 @@ pub(super) fn note_use(address: usize) {
     }
 }
 
+/// The number of the block that an address is in, if the program's allocator told about it, and it has not been freed.
+pub(super) fn block_in_use(execution: &Execution, address: usize) -> Option<u32> {
+    if !execution.blocks.has_allocated.get() {
+        return None;
+    }
+    let known = execution.blocks.known.borrow();
+    let (_, block) = known.range(..=address).next_back()?;
+    let is_there = address < block.end && block.is_allocated && !block.is_freed;
+    is_there.then(|| execution.names.borrow_mut().block(block.block, block.made_at))
+}
+
 /// The memory is there no more.
 pub(crate) fn forget_block(address: usize) {
     forget(address, |known| !known.is_allocated);
@@ -216,24 +228,34 @@ fn forget(address: usize, is_gone: impl Fn(&Known) -> bool) {
 #[track_caller]
 pub(super) fn place_of(address: usize) -> Option<Place> {
     with_execution(|execution| {
-        let threads = execution.threads.borrow();
-        let stack = threads.iter().find(|thread| thread.stack.get().contains(address));
-        let (block, offset) = match stack {
-            Some(thread) => {
-                let block = Block { owner: thread.key, made: Made::Stack, nth: 0 };
-                (block, thread.stack.get().top - address)
-            }
-            None if is_static(address) => {
-                let nth = execution.names.borrow_mut().lazy(address);
-                (Block { owner: STATICS, made: Made::Static, nth }, 0)
-            }
-            None => execution.blocks.find(address)?,
-        };
+        let (block, offset) = block_of(execution, address)?;
         let mut used = execution.blocks.used.borrow_mut();
         let count = used.entry((block, offset)).or_default();
         *count += 1;
         Some(Place { block, offset, instance: *count - 1 })
     })
+}
+
+/// Whether something is known of the memory at an address.
+pub(super) fn is_known(address: usize) -> bool {
+    with_execution(|execution| block_of(execution, address).is_some())
+}
+
+/// The block that an address is in, and how far.
+fn block_of(execution: &Execution, address: usize) -> Option<(Block, usize)> {
+    let threads = execution.threads.borrow();
+    let stack = threads.iter().find(|thread| thread.stack.get().contains(address));
+    match stack {
+        Some(thread) => {
+            let block = Block { owner: thread.key, made: Made::Stack, nth: 0 };
+            Some((block, thread.stack.get().top - address))
+        }
+        None if is_static(address) => {
+            let nth = execution.names.borrow_mut().lazy(address);
+            Some((Block { owner: STATICS, made: Made::Static, nth }, 0))
+        }
+        None => execution.blocks.find(address),
+    }
 }
 
 impl Blocks {

@@ -1,8 +1,9 @@
 //! Cells by which threads wait for one another.
 
 use super::current::{Request, request};
+use unthread_checker::base::Loc;
 use unthread_checker::execution::{Operation, Waits};
-use unthread_checker::program::{Loc, Ordering, RmwOp};
+use unthread_checker::program::{Ordering, RmwOp};
 
 /// A cell that threads change and wait for.
 #[derive(Clone, Copy, Debug)]

@@ -19,8 +19,9 @@ use super::execution::{Counting, Execution};
 use super::stack::Here;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
-use unthread_checker::execution::{Operation, Poll, ThreadKey, Waits};
-use unthread_checker::program::{Access, Loc, LockMode};
+use unthread_checker::base::{Loc, ThreadKey};
+use unthread_checker::execution::{Operation, Poll, Waits};
+use unthread_checker::program::{Access, LockMode};
 
 /// What a thread has done since its last spin hint, and in the turn before that.
 #[derive(Default)]

@@ -8,11 +8,9 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
-use unthread_checker::execution::{
-    Buffers, Describe, Dropped, Failure, FailureKind, Operation, Poll, State, Status, Subject, ThreadKey, Waits,
-};
-use unthread_checker::program::{Loc, Span};
-use unthread_checker::report::FinalState;
+use unthread_checker::base::{Failure, FailureKind, Loc, Span, ThreadKey};
+use unthread_checker::execution::{Buffers, Describe, Dropped, Operation, Poll, State, Status, Subject, Waits};
+use unthread_checker::program::FinalState;
 
 /// A closure to run.
 pub(crate) struct ClosureSubject {
@@ -111,10 +109,19 @@ impl Subject for ClosureSubject {
     fn operation(&self, thread: &ClosureThread) -> Operation {
         match thread.request.operation {
             Operation::Fork { .. } if thread.execution.threads.borrow().len() > self.max_threads => {
-                let message = format!("more than {} threads are spawned (see `max_threads`)", self.max_threads);
-                Operation::Fail(Failure::new(FailureKind::OutOfResources, message))
+                Operation::Fail(FailureKind::OutOfResources)
             }
-            ref operation => operation.clone(),
+            operation => operation,
+        }
+    }
+
+    fn failure(&self, thread: &ClosureThread) -> Failure {
+        match thread.request.operation {
+            Operation::Fail(kind) => Failure::new(kind, thread.request.message.clone()),
+            _ => {
+                let message = format!("more than {} threads are spawned (see `max_threads`)", self.max_threads);
+                Failure::new(FailureKind::OutOfResources, message)
+            }
         }
     }
 
@@ -183,6 +190,10 @@ impl Subject for ClosureSubject {
 
     fn part_of(&self, thread: &ClosureThread) -> Option<Loc> {
         thread.request.part_of
+    }
+
+    fn through<'t>(&self, thread: &'t ClosureThread) -> &'t [Loc] {
+        &thread.request.through
     }
 
     fn use_after_drop(&self, thread: &ClosureThread, object: Loc) -> String {

@@ -10,8 +10,9 @@
 use super::current::{perform, with_current, with_execution};
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::rc::Rc;
+use unthread_checker::base::Loc;
 use unthread_checker::execution::Operation;
-use unthread_checker::program::{Access, Loc, Ordering};
+use unthread_checker::program::{Access, Ordering};
 
 /// The windows of an execution.
 #[derive(Default)]

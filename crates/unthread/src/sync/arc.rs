@@ -17,8 +17,9 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::panic::Location;
 use std::pin::Pin;
+use unthread_checker::base::Loc;
 use unthread_checker::execution::Operation;
-use unthread_checker::program::{Loc, Ordering};
+use unthread_checker::program::Ordering;
 
 /// A shared pointer, as in [`std::sync`].
 ///
@@ -208,6 +209,7 @@ impl<T: ?Sized> Arc<T> {
         Arc::sealed(value, count, reference)
     }
 
+    #[track_caller]
     fn sealed(value: std::sync::Arc<T>, count: Count, reference: u32) -> Arc<T> {
         let value = ManuallyDrop::new(value);
         let seal = Seal::of(first_word(&value));
@@ -217,15 +219,23 @@ impl<T: ?Sized> Arc<T> {
     /// The value is where it was when the reference was made: the reference has not been dropped.
     #[track_caller]
     fn check(&self) {
-        self.seal.check(first_word(&self.value), "Arc");
+        self.seal.check(first_word(&self.value), "reference");
+    }
+
+    /// The same, after an operation.
+    #[track_caller]
+    fn check_again(&self) {
+        self.seal.check_again(first_word(&self.value), "reference");
     }
 
     /// A pointer that has been counted already.
+    #[track_caller]
     pub(super) fn counted(value: std::sync::Arc<T>, count: Count) -> Arc<T> {
         Arc::sealed(value, count, new_reference())
     }
 
     /// The same pointer, to the same value as something else.
+    #[track_caller]
     pub(super) fn into_type<U: ?Sized>(self, f: impl FnOnce(std::sync::Arc<T>) -> std::sync::Arc<U>) -> Arc<U> {
         let reference = self.reference;
         let (value, count) = self.take_apart();
@@ -241,12 +251,14 @@ impl<T: ?Sized> Arc<T> {
     /// The number of references.
     #[track_caller]
     pub fn strong_count(this: &Arc<T>) -> usize {
+        this.check();
         abandon_or(std::sync::Arc::strong_count(&this.value), || this.count.get() as usize)
     }
 
     /// The number of weak references.
     #[track_caller]
     pub fn weak_count(this: &Arc<T>) -> usize {
+        this.check();
         this.count.get();
         with_execution(|execution| execution.names.borrow_mut().mark_unfit("weak references are counted"));
         std::sync::Arc::weak_count(&this.value)
@@ -255,6 +267,7 @@ impl<T: ?Sized> Arc<T> {
     /// A weak reference.
     #[track_caller]
     pub fn downgrade(this: &Arc<T>) -> Weak<T> {
+        this.check();
         Weak::of(std::sync::Arc::downgrade(&this.value), this.count)
     }
 
@@ -266,7 +279,10 @@ impl<T: ?Sized> Arc<T> {
     }
 
     /// Whether two pointers point to the same value.
+    #[track_caller]
     pub fn ptr_eq(this: &Arc<T>, other: &Arc<T>) -> bool {
+        this.check();
+        other.check();
         std::sync::Arc::ptr_eq(&this.value, &other.value)
     }
 
@@ -276,7 +292,9 @@ impl<T: ?Sized> Arc<T> {
     }
 
     /// The raw pointer.
+    #[track_caller]
     pub fn as_ptr(this: &Arc<T>) -> *const T {
+        this.check();
         std::sync::Arc::as_ptr(&this.value)
     }
 
@@ -352,8 +370,8 @@ impl<T: Clone> Arc<T> {
     }
 }
 
-/// Where a reference points to, without following it.
-fn first_word<T: ?Sized>(value: &ManuallyDrop<std::sync::Arc<T>>) -> *const () {
+/// Where a reference points to, without following it: an `Arc` or a `Weak` of the standard library.
+pub(super) fn first_word<R>(value: &ManuallyDrop<R>) -> *const () {
     // SAFETY: a reference is a pointer, which begins with its address.
     unsafe { std::ptr::from_ref(value).cast::<*const ()>().read() }
 }
@@ -386,7 +404,7 @@ impl<T: ?Sized> Clone for Arc<T> {
     fn clone(&self) -> Self {
         self.check();
         let reference = if is_live() { self.count.take(sees_last::<T>()) } else { 0 };
-        self.check();
+        self.check_again();
         Arc::sealed(std::sync::Arc::clone(&self.value), self.count, reference)
     }
 }
@@ -407,6 +425,7 @@ impl<T: ?Sized> Drop for Arc<T> {
 impl<T: ?Sized> Deref for Arc<T> {
     type Target = T;
 
+    #[track_caller]
     fn deref(&self) -> &T {
         self.check();
         &self.value

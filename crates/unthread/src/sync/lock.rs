@@ -10,8 +10,9 @@ use crate::runtime::{
 use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
+use unthread_checker::base::Loc;
 use unthread_checker::execution::{Operation, Queue};
-use unthread_checker::program::{Access, Loc, LockMode, Ordering};
+use unthread_checker::program::{Access, LockMode, Ordering};
 
 /// A lock around a value.
 pub(super) struct Lock<T: ?Sized> {

@@ -175,12 +175,14 @@ impl<T> IntoIterator for Receiver<T> {
 }
 
 impl<T> Clone for Sender<T> {
+    #[track_caller]
     fn clone(&self) -> Self {
         Sender { channel: self.channel.another_sender() }
     }
 }
 
 impl<T> Clone for SyncSender<T> {
+    #[track_caller]
     fn clone(&self) -> Self {
         SyncSender { channel: self.channel.another_sender() }
     }

@@ -4,8 +4,9 @@ use super::Mutex;
 use crate::runtime::{Kind, Name, Request, abandon_or, request};
 use std::cell::UnsafeCell;
 use std::fmt;
+use unthread_checker::base::Loc;
 use unthread_checker::execution::{Operation, Waits};
-use unthread_checker::program::{Access, Loc, Ordering};
+use unthread_checker::program::{Access, Ordering};
 
 /// Runs a closure once, as in [`std::sync`].
 pub struct Once {

@@ -96,7 +96,7 @@ fn use_channel(script: &[Vec<Sending>], most: usize) -> Vec<usize> {
 
 /// Engines see what `exhaustive` sees, under every memory model.
 fn compare(f: impl Fn() -> Vec<usize> + Clone + Send + Sync + 'static) -> Result<(), String> {
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         let expected = outcomes(memory, Engine::Exhaustive, f.clone());
         if expected.1 == StopReason::ExecutionLimit {
             continue;

@@ -149,8 +149,8 @@ fn objects_that_are_not_statics_are_made_inside_of_the_closure() {
         outside.swap(true, Relaxed);
         other.join().unwrap();
     });
-    assert_eq!(kind, "panic");
-    assert!(message.contains("is used in several executions"), "{message}");
+    assert_eq!(kind, "unsupported");
+    assert!(message.contains("must be a static, or be made inside of the closure"), "{message}");
 }
 
 /// The first value of the head is an address, which is another one in every execution.

@@ -3,16 +3,19 @@
 
 use std::cell::UnsafeCell;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use unthread::model::{Builder, Engine, MemoryModel, StopReason};
 use unthread::sync::RwLock;
 use unthread::sync::atomic::{AtomicI64, Ordering, fence};
 use unthread::thread;
-use unthread_checker::execution::Interpreter;
-use unthread_checker::explore::{Options, Unwatched, check, exhaustive};
-use unthread_checker::program::{self, LockMode, RmwOp};
-use unthread_checker::report::ViolationKind;
+use unthread_checker::engines::check;
+use unthread_checker::engines::states::exhaustive;
+use unthread_checker::execution::interpret;
+use unthread_checker::program;
+use unthread_checker::program::{LockMode, RmwOp};
+use unthread_checker::search::{Options, Unwatched, ViolationKind};
 use unthread_generate::{Features, PlaceSketch, Sketch, Statement, Test, Value, Var, cases, for_all, sketches};
 
 /// What the threads of one execution read.
@@ -49,7 +52,7 @@ fn dpor_needs_as_many_executions_for_a_closure_as_for_its_interpreted_twin() {
         if sketch.any(|statement| is_left_out(statement) || matches!(statement, Statement::Rmw { .. })) {
             return Ok(());
         }
-        MemoryModel::ALL.into_iter().try_for_each(|memory| {
+        MemoryModel::MACHINES.into_iter().try_for_each(|memory| {
             let mut options = Options { engine: Engine::Dpor, ..Options::new(memory) };
             options.limits.executions = 5000;
             let interpreted = check(&sketch.program(), &options, &Unwatched);
@@ -83,7 +86,7 @@ fn compare_all(engine: Engine, make: fn(&Sketch) -> Cells) {
             return Ok(());
         }
         compared.fetch_add(1, Relaxed);
-        MemoryModel::ALL.into_iter().try_for_each(|memory| compare(sketch, memory, engine, make))
+        MemoryModel::MACHINES.into_iter().try_for_each(|memory| compare(sketch, memory, engine, make))
     });
     let compared = compared.into_inner();
     assert!(compared >= cases / 4, "only {compared} of {cases} programs were compared");
@@ -108,14 +111,14 @@ fn is_left_out(statement: &Statement) -> bool {
 fn compare(sketch: &Sketch, memory: MemoryModel, engine: Engine, make: fn(&Sketch) -> Cells) -> Result<(), String> {
     let program = sketch.program();
     let options = Options { all_violations: true, ..Options::new(memory) };
-    let interpreter = Interpreter::new(&program);
+    let interpreter = interpret(&program);
     let Some(histories) = exhaustive::histories(&interpreter, &options, 20_000, &Unwatched) else { return Ok(()) };
     let expected: BTreeSet<Histories> = histories
         .combinations()
         .into_iter()
         .map(|combination| combination.into_iter().map(|(_, results)| results).collect())
         .collect();
-    let deadlocks = |violations: &[unthread_checker::report::Violation]| {
+    let deadlocks = |violations: &[unthread_checker::search::Violation]| {
         violations.iter().any(|violation| violation.kind == ViolationKind::Deadlock)
     };
     let deadlock_expected = deadlocks(&check(&program, &options, &Unwatched).violations);

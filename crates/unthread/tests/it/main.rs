@@ -19,6 +19,7 @@ mod generated_lifetimes;
 mod generated_polling;
 #[cfg(unix)]
 mod hanging;
+mod language;
 mod learning;
 mod lifetimes;
 mod loom_is_wrong;
@@ -35,6 +36,9 @@ mod surface;
 mod thread_panics;
 mod types;
 mod words;
+
+/// Whether the check knows what is on the heap: `allocation.rs` has made its allocator that of the program, or the feature has.
+const KNOWS_THE_HEAP: bool = true;
 
 use unthread::model::{Builder, MemoryModel, Report, Verdict};
 

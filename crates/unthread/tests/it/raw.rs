@@ -16,7 +16,7 @@ unsafe impl<T> Sync for Shared<T> {}
 
 #[test]
 fn who_alone_stores_reads_its_stores_without_an_operation() {
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         let report = under(memory, || {
             let tail = Arc::new(AtomicUsize::new(3));
             let other = {
@@ -159,7 +159,7 @@ fn memory_may_be_static() {
 
 #[test]
 fn stores_to_memory_wait_in_buffers() {
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         let seen: StdArc<StdMutex<BTreeSet<(usize, usize)>>> = StdArc::default();
         let notes = seen.clone();
         let report = under(memory, move || {

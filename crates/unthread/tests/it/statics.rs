@@ -180,7 +180,7 @@ fn seen_in_pair(memory: MemoryModel, engine: Engine, make: fn() -> Pair) -> BTre
 
 #[test]
 fn what_a_constant_expression_makes_need_not_be_a_static() {
-    for memory in MemoryModel::ALL {
+    for memory in MemoryModel::MACHINES {
         let expected = seen_in_pair(memory, Engine::Dpor, Pair::named_at_once);
         assert_eq!(expected.iter().any(|seen| (seen[0], seen[2]) == (0, 0)), memory != MemoryModel::Sc);
         for engine in [Engine::Dpor, Engine::Mcr, Engine::Cumulative, Engine::Exhaustive] {
@@ -217,4 +217,47 @@ fn zeroed_memory_is_an_atomic_like_any_other() {
         assert_eq!((here + other.join().unwrap(), cells[0].load(Relaxed), cells[1].load(Relaxed)), (1, 0, 2));
     });
     assert_eq!(executions, 2);
+}
+
+/// Its destructor performs an operation.
+struct Closing(AtomicUsize);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.swap(1, SeqCst);
+    }
+}
+
+/// The main thread has been unwound by then, and there is no stack to leave the destructor on.
+#[test]
+fn a_static_of_an_execution_that_is_given_up_is_dropped_after_its_threads() {
+    unthread::lazy_static! {
+        static ref CLOSING: Closing = Closing(AtomicUsize::new(0));
+    }
+    let (kind, _) = fails(|| {
+        let lock = Arc::new(Mutex::new(()));
+        assert_eq!(CLOSING.0.load(SeqCst), 0);
+        let held = lock.lock().unwrap();
+        let other = thread::spawn({
+            let lock = lock.clone();
+            move || drop(lock.lock().unwrap())
+        });
+        other.join().unwrap();
+        drop(held);
+    });
+    assert_eq!(kind, "deadlock");
+}
+
+/// A stack is used again and again: an object that has been dropped is no reason to fail when another one comes to the same place.
+#[test]
+fn a_constant_may_be_where_another_object_was() {
+    #[inline(never)]
+    fn used(number: AtomicUsize) -> usize {
+        std::hint::black_box(&number).fetch_add(1, Relaxed)
+    }
+    holds(|| {
+        for _ in 0..2 {
+            assert_eq!((used(AtomicUsize::new(1)), used(AtomicUsize::const_new(2))), (1, 2));
+        }
+    });
 }

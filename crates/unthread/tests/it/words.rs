@@ -228,3 +228,20 @@ fn a_failure_of_the_first_execution_says_so() {
     says(&text, &["\nin the first execution, after 0.0"]);
     assert!(!text.contains("0 executions"), "{text}");
 }
+
+/// A reference that is gone is not what it refers to, which is still there.
+#[test]
+fn handles_are_not_what_they_refer_to() {
+    struct Pointer(*mut Arc<AtomicUsize>);
+    unsafe impl Send for Pointer {}
+    let text = told(|| {
+        let number = Arc::new(AtomicUsize::new(1));
+        let second = number.clone();
+        let place = Box::into_raw(Box::new(second));
+        let shared = Pointer(place);
+        let user = thread::spawn(move || unsafe { &*{ shared }.0 }.load(Relaxed));
+        drop(unsafe { Box::from_raw(place) });
+        user.join().unwrap();
+    });
+    says(&text, &["thread 1 uses `reference number`, which main has dropped"]);
+}

@@ -1,28 +1,29 @@
-//! Objects that constant expressions made, in a program with the system's allocator: wherever they are, threads see the same as if all had names from the start.
+//! Objects that constant expressions made, in a program with the system's allocator: wherever they are, threads see the same as if all had names from the start, or are told that it cannot be known.
 //!
-//! The other tests run with `alloc::Allocator`, which knows about the heap. Here, what is on the heap is named by numbers that threads draw.
+//! The other tests run with `alloc::Allocator`, which knows about the heap. Here, with the system's, objects on the heap have names only if threads made them, and memory of the code under test is
+//! named by numbers that threads draw.
 
-// Constant objects in memory that was freed cannot be told from new ones without the allocator: see the guide's limits.
 // SAFETY: as in the other tests.
 #[allow(clippy::undocumented_unsafe_blocks)]
-#[cfg(any(not(feature = "const-new"), feature = "global-allocator"))]
 #[path = "../it/lifetimes.rs"]
 mod lifetimes;
 
 // SAFETY: as above.
 #[allow(clippy::undocumented_unsafe_blocks)]
-#[cfg(any(not(feature = "const-new"), feature = "global-allocator"))]
 #[path = "../it/generated_lifetimes.rs"]
 mod generated_lifetimes;
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::{Arc as StdArc, Mutex as StdMutex};
-use unthread::model::{Builder, Engine, MemoryModel, StopReason};
+use unthread::model::{Builder, Engine, MemoryModel, StopReason, Verdict};
 use unthread::sync::atomic::{AtomicI64, Ordering::*};
 use unthread::sync::{Arc, Mutex};
 use unthread::thread;
 use unthread_generate::{cases, check_all};
+
+/// Whether the check knows what is on the heap.
+const KNOWS_THE_HEAP: bool = cfg!(any(not(feature = "const-new"), feature = "global-allocator"));
 
 /// What a thread does to one of the objects.
 #[derive(Clone, Copy, Debug)]
@@ -83,24 +84,46 @@ enum Where {
     Named,
     /// Side by side in an `Arc`.
     Shared,
-    /// In blocks of which nothing is known.
+    /// In boxes.
     Boxed,
     /// On the stack of the main thread.
     Stack,
+    /// Atomics that stand for numbers in boxes.
+    Raw,
+}
+
+/// A number in a box.
+struct Raw(*mut i64);
+
+// SAFETY: it is used as an atomic.
+unsafe impl Send for Raw {}
+// SAFETY: as above.
+unsafe impl Sync for Raw {}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // SAFETY: the last one that knows of the box drops it.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
 }
 
 struct World<'p> {
-    pairs: [&'p Pair; OBJECTS],
+    numbers: [&'p AtomicI64; OBJECTS],
+    locks: [&'p Mutex<i64>; OBJECTS],
     slot: &'p Mutex<Option<AtomicI64>>,
 }
 
-impl World<'_> {
+impl<'p> World<'p> {
+    fn of(pairs: [&'p Pair; OBJECTS], slot: &'p Mutex<Option<AtomicI64>>) -> World<'p> {
+        World { numbers: pairs.map(|pair| &pair.number), locks: pairs.map(|pair| &pair.locked), slot }
+    }
+
     fn run(&self, commands: &[Command]) -> Vec<i64> {
         commands.iter().map(|&command| self.perform(command)).collect()
     }
 
     fn perform(&self, command: Command) -> i64 {
-        let number = |object: usize| &self.pairs[object].number;
+        let number = |object: usize| self.numbers[object];
         let add = |locked: &mut i64| {
             *locked += 1;
             *locked
@@ -115,8 +138,8 @@ impl World<'_> {
             Command::Exchange(object, value) => {
                 number(object).compare_exchange(0, value, Relaxed, Relaxed).unwrap_or_else(|old| old)
             }
-            Command::Lock(object) => add(&mut self.pairs[object].locked.lock().unwrap()),
-            Command::TryLock(object) => self.pairs[object].locked.try_lock().map_or(-1, |mut locked| add(&mut locked)),
+            Command::Lock(object) => add(&mut self.locks[object].lock().unwrap()),
+            Command::TryLock(object) => self.locks[object].try_lock().map_or(-1, |mut locked| add(&mut locked)),
             Command::Put(value) => {
                 let before = self.slot.lock().unwrap().replace(AtomicI64::const_new(value));
                 before.map_or(-1, AtomicI64::into_inner)
@@ -130,7 +153,7 @@ fn run(script: &StdArc<Script>, place: Where) -> Vec<Vec<i64>> {
     let slot = Arc::new(Mutex::const_new(None));
     if place == Where::Stack {
         let pairs = [const { Pair::new() }; OBJECTS];
-        let world = World { pairs: pairs.each_ref(), slot: &slot };
+        let world = World::of(pairs.each_ref(), &slot);
         return thread::scope(|scope| {
             let threads: Vec<_> = script.iter().map(|commands| scope.spawn(|| world.run(commands))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -139,11 +162,17 @@ fn run(script: &StdArc<Script>, place: Where) -> Vec<Vec<i64>> {
     let make = if place == Where::Named { Pair::named_at_once } else { Pair::new };
     let shared = Arc::new(std::array::from_fn::<_, OBJECTS, _>(|_| make()));
     let boxed = StdArc::new(std::array::from_fn::<_, OBJECTS, _>(|_| Box::new(make())));
+    let raw = StdArc::new(std::array::from_fn::<_, OBJECTS, _>(|_| Raw(Box::into_raw(Box::new(0)))));
     let begin = |commands: Vec<Command>| {
-        let (shared, boxed, slot) = (shared.clone(), boxed.clone(), slot.clone());
+        let (shared, boxed, raw, slot) = (shared.clone(), boxed.clone(), raw.clone(), slot.clone());
         thread::spawn(move || {
             let pairs = std::array::from_fn(|nth| if place == Where::Boxed { &*boxed[nth] } else { &shared[nth] });
-            World { pairs, slot: &slot }.run(&commands)
+            let mut world = World::of(pairs, &slot);
+            if place == Where::Raw {
+                // SAFETY: the numbers are there until all threads have ended, and nobody uses them in another way.
+                world.numbers = std::array::from_fn(|nth| unsafe { AtomicI64::from_ptr(raw[nth].0) });
+            }
+            world.run(&commands)
         })
     };
     let threads: Vec<_> = script.iter().cloned().map(begin).collect();
@@ -172,7 +201,10 @@ type Outcomes = (BTreeSet<Vec<Vec<i64>>>, u64);
 
 fn compare(script: &Script, memory: MemoryModel, engine: Engine) -> Result<(), String> {
     let Some((expected, _)) = outcomes(script, memory, Engine::Dpor, Where::Named) else { return Ok(()) };
-    for place in [Where::Shared, Where::Boxed, Where::Stack] {
+    for place in [Where::Shared, Where::Boxed, Where::Stack, Where::Raw] {
+        if place == Where::Boxed && !cfg!(feature = "global-allocator") {
+            continue;
+        }
         let Some((seen, _)) = outcomes(script, memory, engine, place) else { continue };
         if seen != expected {
             let (missing, extra): (Vec<_>, Vec<_>) =
@@ -185,7 +217,7 @@ fn compare(script: &Script, memory: MemoryModel, engine: Engine) -> Result<(), S
 
 fn compare_all(engine: Engine, otherwise: u32) {
     check_all(scripts(), cases(otherwise), |script| {
-        MemoryModel::ALL.into_iter().try_for_each(|memory| compare(script, memory, engine))
+        MemoryModel::MACHINES.into_iter().try_for_each(|memory| compare(script, memory, engine))
     });
 }
 
@@ -210,15 +242,47 @@ fn objects_without_names_are_the_same_step_by_step() {
     compare_all(Engine::Exhaustive, 60);
 }
 
-/// Store buffering. With feature `global-allocator` it is known which thread has the memory of a box.
+const STORE_BUFFERING: [[Command; 2]; 2] =
+    [[Command::Store(0, 1), Command::Load(1)], [Command::Store(1, 1), Command::Load(0)]];
+
+/// With feature `global-allocator` it is known which thread has the memory of a box.
 #[test]
-fn numbers_are_drawn_for_what_is_on_the_heap_and_nowhere_else() {
-    let script = vec![vec![Command::Store(0, 1), Command::Load(1)], vec![Command::Store(1, 1), Command::Load(0)]];
+fn numbers_are_drawn_for_memory_of_the_code_under_test_and_nowhere_else() {
+    let script = STORE_BUFFERING.map(|commands| commands.to_vec()).to_vec();
     let executions = |place| outcomes(&script, MemoryModel::Tso, Engine::Dpor, place).unwrap().1;
     for place in [Where::Named, Where::Shared, Where::Stack] {
         assert_eq!(executions(place), 4, "{place:?}");
     }
-    assert_eq!(executions(Where::Boxed) == 4, cfg!(feature = "global-allocator"));
+    assert_eq!(executions(Where::Raw) == 4, cfg!(feature = "global-allocator"));
+}
+
+/// What is in a box may have been freed.
+#[cfg(not(feature = "global-allocator"))]
+#[test]
+fn objects_without_names_on_the_heap_are_refused() {
+    let engines = [Engine::Dpor, Engine::Mcr, Engine::Cumulative, Engine::Exhaustive];
+    for (engine, memory) in engines.into_iter().flat_map(|engine| MemoryModel::MACHINES.map(|memory| (engine, memory)))
+    {
+        let script = StdArc::new(STORE_BUFFERING.map(|commands| commands.to_vec()).to_vec());
+        let report = Builder::new().engine(engine).memory(memory).report(move || _ = run(&script, Where::Boxed));
+        let [violation] = &report.violations[..] else { panic!("{engine:?}, {memory}: {report:#?}") };
+        assert_eq!(violation.kind.name(), "unsupported");
+        assert!(violation.message.contains("feature `global-allocator`"), "{}", violation.message);
+    }
+}
+
+/// A thread that catches panics, or is joined by one that handles them, is refused all the same.
+#[cfg(not(feature = "global-allocator"))]
+#[test]
+fn that_an_object_is_refused_cannot_be_handled() {
+    let report = Builder::new().report(|| {
+        let other = thread::spawn(|| {
+            let number = Box::new(AtomicI64::const_new(0));
+            _ = std::panic::catch_unwind(|| number.load(Relaxed));
+        });
+        _ = other.join();
+    });
+    assert_eq!(report.verdict(), Verdict::Violation, "{report:#?}");
 }
 
 /// A process has one environment, so the test runs its binary again.
@@ -227,12 +291,14 @@ fn the_line_about_a_check_says_for_what_numbers_were_drawn() {
     const INNER: &str = "UNTHREAD_TEST_INNER";
     if std::env::var_os(INNER).is_some() {
         return unthread::model(|| {
-            let number = StdArc::new(AtomicI64::const_new(0));
+            let number = StdArc::new(Raw(Box::into_raw(Box::new(0))));
             let other = {
                 let number = number.clone();
-                thread::spawn(move || number.load(Relaxed))
+                // SAFETY: the number is there until both threads are done with it.
+                thread::spawn(move || unsafe { AtomicI64::from_ptr(number.0) }.load(Relaxed))
             };
-            number.load(Relaxed);
+            // SAFETY: as above.
+            unsafe { AtomicI64::from_ptr(number.0) }.load(Relaxed);
             other.join().unwrap();
         });
     }

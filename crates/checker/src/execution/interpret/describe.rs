@@ -1,9 +1,10 @@
 //! What people call the threads and objects of a program.
 
 use super::{Interpreter, IrThread};
-use crate::execution::{Describe, State};
-use crate::program::{Access, Instr, Loc, Pc, Place, Program, Span};
-use crate::report::FinalState;
+use crate::base::{Loc, Span};
+use crate::execution::spin::may_go_on_for_ever;
+use crate::execution::{Comparable, Describe, State};
+use crate::program::{Access, FinalState, Instr, Pc, Place, Program, Reg};
 
 impl Describe for Interpreter<'_> {
     fn title(&self) -> String {
@@ -15,11 +16,11 @@ impl Describe for Interpreter<'_> {
     }
 
     fn span(&self, thread: &IrThread) -> Span {
-        self.span(thread)
+        self.routine(thread).spans[thread.pc as usize]
     }
 
     fn site(&self, thread: &IrThread) -> Option<(usize, Pc)> {
-        Some(self.site(thread))
+        Some(self.instruction(thread))
     }
 
     fn place(&self, span: Span) -> String {
@@ -28,15 +29,24 @@ impl Describe for Interpreter<'_> {
     }
 
     fn loop_span(&self, thread: &IrThread) -> Option<Span> {
-        self.loop_span(thread)
+        let around = self.routine(thread).loops.iter().filter(|l| (l.head..l.end).contains(&thread.pc));
+        around.min_by_key(|l| l.end - l.head).map(|l| l.span)
     }
 
     fn target(&self, thread: &IrThread) -> Option<String> {
-        self.target(thread).map(str::to_string)
+        let routine = self.routine(thread);
+        let Reg(reg) = routine.code[thread.pc as usize].defined().filter(|_| !thread.holding_back)?;
+        Some(routine.registers[reg as usize].clone()).filter(|name| !name.is_empty())
     }
 
+    /// That of its start, or of its routine if it was forked.
     fn name(&self, thread: &IrThread) -> String {
-        self.name(thread)
+        let is_finally = self.program.finally == Some(thread.routine as usize);
+        match self.program.initial.get(thread.key.0 as usize - 1) {
+            _ if is_finally => "finally".to_string(),
+            Some(start) => start.name.clone(),
+            None => self.routine(thread).name.clone(),
+        }
     }
 
     fn loc_name(&self, loc: Loc) -> String {
@@ -61,10 +71,19 @@ impl Describe for Interpreter<'_> {
     }
 
     fn final_state(&self, state: &State<IrThread>) -> FinalState {
-        FinalState::of(self, state)
+        let registers = self.program.initial.iter().zip(&state.threads).map(|(start, thread)| {
+            let observed = &self.program.routines[start.routine].observed;
+            observed.iter().map(|&reg| self.register(&thread.local, reg)).collect()
+        });
+        FinalState {
+            cells: state.shared.cells().to_vec(),
+            heap: state.shared.heap().to_vec(),
+            registers: registers.collect(),
+        }
     }
 
     fn has_cycles(&self) -> bool {
-        self.has_cycles()
+        let routines = self.program.routines.iter().zip(&self.analyses);
+        routines.into_iter().any(|(routine, analysis)| may_go_on_for_ever(routine, &analysis.liveness))
     }
 }

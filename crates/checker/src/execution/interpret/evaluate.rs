@@ -1,12 +1,26 @@
 //! From an instruction and a thread's registers to the operation that the thread is at.
 
 use super::{Interpreter, IrThread, MOST_CHOICES, MOST_LOCAL_STEPS};
-use crate::execution::{Failure, FailureKind, Operation, Queue, ThreadKey};
-use crate::program::{Access, DivisionByZero, Expr, Indexed, Instr, Loc, Place};
+use crate::base::{Failure, FailureKind, Loc, ThreadKey};
+use crate::execution::{Operation, Queue};
+use crate::program::{Access, DivisionByZero, Expr, Indexed, Instr, Place};
 
 impl Interpreter<'_> {
+    /// The operation that the thread is at.
+    pub(super) fn next(&self, thread: &IrThread) -> Operation {
+        if thread.holding_back {
+            return Operation::JoinAll;
+        }
+        self.evaluate(thread).unwrap_or_else(|failure| Operation::Fail(failure.kind))
+    }
+
+    /// What is wrong, of a thread that has failed.
+    pub(super) fn wrong(&self, thread: &IrThread) -> Failure {
+        self.evaluate(thread).expect_err("the thread has failed")
+    }
+
     /// The operation of a visible instruction, or of a local one that failed.
-    pub(super) fn evaluate(&self, thread: &IrThread) -> Result<Operation, Failure> {
+    fn evaluate(&self, thread: &IrThread) -> Result<Operation, Failure> {
         let eval = |expr: &Expr| thread.eval(expr).map_err(|DivisionByZero| division_by_zero());
         let place = |place: &Place| self.place(thread, place);
         Ok(match &self.routine(thread).code[thread.pc as usize] {
@@ -86,7 +100,7 @@ impl Interpreter<'_> {
 
     pub(super) fn place(&self, thread: &IrThread, place: &Place) -> Result<(Loc, Access), Failure> {
         let eval = |expr: &Expr| thread.eval(expr).map_err(|DivisionByZero| division_by_zero());
-        let (loc, heap_access) = match place {
+        let (loc, access) = match place {
             Place::Cell(cell) => (Loc::global(*cell as usize), Access::Atomic),
             Place::Element { base, length, index } => {
                 let index = eval(index)?;
@@ -98,8 +112,9 @@ impl Interpreter<'_> {
             }
             Place::Deref { pointer, offset, access } => (pointed_to(eval(pointer)?)?.offset(*offset), *access),
         };
-        let declared = loc.as_global().and_then(|index| self.program.cells.get(index)).map(|cell| cell.access);
-        Ok((loc, declared.unwrap_or(heap_access)))
+        let cell = loc.as_global().and_then(|index| self.program.cells.get(index));
+        let is_plain = cell.is_some_and(|cell| cell.access == Access::Plain);
+        Ok((loc, if is_plain { Access::Plain } else { access }))
     }
 
     fn indexed(&self, thread: &IrThread, at: &Indexed) -> Result<u32, Failure> {

@@ -3,17 +3,24 @@
 //! Invariant: an [`IrThread`] is at a visible instruction (or has failed or stopped), all registers that are dead there are 0, and the others hold the
 //! simplest values that cannot be told from those that were computed.
 
+mod comparable;
 mod describe;
 mod evaluate;
 
-use super::spin::{Spin, may_go_on_for_ever, spinning_loops};
-use super::{Laps, Operation, Subject, ThreadKey};
+use super::spin::{Spin, spinning_loops};
+use super::{Comparable, Operation, Subject};
+use crate::base::{Failure, Loc, ThreadKey};
 use crate::program::{
-    DivisionByZero, Essence, Expr, Failing, Instr, Liveness, Loc, LockKind, Loop, Pc, Program, Reg, Routine, Span,
+    DivisionByZero, Essence, Expr, Failing, Instr, Liveness, LockKind, Loop, Pc, Program, Reg, Routine,
 };
 
+/// The threads of a valid program (see `program::validate`), as a subject.
+pub fn interpret(program: &Program) -> impl Comparable {
+    Interpreter::new(program)
+}
+
 /// Runs the threads of a program.
-pub struct Interpreter<'p> {
+struct Interpreter<'p> {
     program: &'p Program,
     analyses: Vec<Analysis>,
     bus: Option<u32>,
@@ -29,7 +36,7 @@ struct Analysis {
 
 /// A thread of an IR program, at a visible operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct IrThread {
+struct IrThread {
     key: ThreadKey,
     routine: u32,
     pc: Pc,
@@ -52,8 +59,7 @@ const MOST_CHOICES: u64 = 1 << 16;
 const MOST_LOCAL_STEPS: u32 = 100_000;
 
 impl<'p> Interpreter<'p> {
-    /// Requires a valid program (see `program::validate`).
-    pub fn new(program: &'p Program) -> Interpreter<'p> {
+    fn new(program: &'p Program) -> Interpreter<'p> {
         let analyse = |routine: &Routine| {
             let liveness = Liveness::of(routine);
             let spinning = spinning_loops(routine, &liveness);
@@ -62,67 +68,6 @@ impl<'p> Interpreter<'p> {
         };
         let bus = program.locks.iter().position(|lock| lock.kind == LockKind::Bus).map(|at| at as u32);
         Interpreter { program, analyses: program.routines.iter().map(analyse).collect(), bus }
-    }
-
-    /// The same, but threads that spin go round and round. A search that knows its states comes to an end anyway, and has fewer of them.
-    pub fn restless(program: &'p Program) -> Interpreter<'p> {
-        let mut interpreter = Interpreter::new(program);
-        interpreter.analyses.iter_mut().for_each(|analysis| analysis.spinning.clear());
-        interpreter
-    }
-
-    /// The program.
-    pub fn program(&self) -> &'p Program {
-        self.program
-    }
-
-    /// Whether threads that spin wait for what they look at to change.
-    pub fn notices_spinning(&self) -> bool {
-        self.analyses.iter().any(|analysis| !analysis.spinning.is_empty())
-    }
-
-    /// Whether some thread can go round in circles.
-    pub fn has_cycles(&self) -> bool {
-        let routines = self.program.routines.iter().zip(&self.analyses);
-        routines.into_iter().any(|(routine, analysis)| may_go_on_for_ever(routine, &analysis.liveness))
-    }
-
-    /// Which instruction the thread is at: the routine, and where in its code.
-    pub fn site(&self, thread: &IrThread) -> (usize, Pc) {
-        (thread.routine as usize, thread.pc)
-    }
-
-    /// Where the thread's operation stands in the source.
-    pub fn span(&self, thread: &IrThread) -> Span {
-        self.routine(thread).spans[thread.pc as usize]
-    }
-
-    /// The innermost loop around the thread's operation: where it stands.
-    pub fn loop_span(&self, thread: &IrThread) -> Option<Span> {
-        let around = self.routine(thread).loops.iter().filter(|l| (l.head..l.end).contains(&thread.pc));
-        around.min_by_key(|l| l.end - l.head).map(|l| l.span)
-    }
-
-    /// The variable that receives the result of the thread's operation, where it has a name.
-    pub fn target(&self, thread: &IrThread) -> Option<&'p str> {
-        let routine = self.routine(thread);
-        let Reg(reg) = routine.code[thread.pc as usize].defined().filter(|_| !thread.holding_back)?;
-        Some(routine.registers[reg as usize].as_str()).filter(|name| !name.is_empty())
-    }
-
-    /// The thread's name: that of its start, or of its routine if it was forked.
-    pub fn name(&self, thread: &IrThread) -> String {
-        let is_finally = self.program.finally == Some(thread.routine as usize);
-        match self.program.initial.get(thread.key.0 as usize - 1) {
-            _ if is_finally => "finally".to_string(),
-            Some(start) => start.name.clone(),
-            None => self.routine(thread).name.clone(),
-        }
-    }
-
-    /// The value of a register that conditions observe, once the thread has ended.
-    pub fn register(&self, thread: &IrThread, reg: Reg) -> i64 {
-        thread.registers[reg.0 as usize]
     }
 
     fn routine(&self, thread: &IrThread) -> &'p Routine {
@@ -146,22 +91,6 @@ impl<'p> Interpreter<'p> {
         };
         self.run(&mut thread, |_| {});
         thread
-    }
-
-    /// Where control passes from the thread's operation, with this result, to its next one: without the first, with the last.
-    pub fn passed(&self, thread: &IrThread, result: i64) -> Vec<Pc> {
-        let mut passed = Vec::new();
-        self.advance(&mut thread.clone(), result, |pc| passed.push(pc));
-        passed
-    }
-
-    /// As [`Subject::resume`], counting laps.
-    pub(crate) fn resume_counting(&self, thread: &mut IrThread, result: i64, laps: &mut Laps) {
-        let (routine, mut from) = (self.routine(thread), thread.pc);
-        self.advance(thread, result, |pc| {
-            laps.moved(routine, from, pc);
-            from = pc;
-        });
     }
 
     /// Runs local instructions until the next visible one, then clears what is dead.
@@ -274,10 +203,11 @@ impl Subject for Interpreter<'_> {
     }
 
     fn operation(&self, thread: &IrThread) -> Operation {
-        if thread.holding_back {
-            return Operation::JoinAll;
-        }
-        self.evaluate(thread).unwrap_or_else(Operation::Fail)
+        self.next(thread)
+    }
+
+    fn failure(&self, thread: &IrThread) -> Failure {
+        self.wrong(thread)
     }
 
     fn resume(&self, thread: &mut IrThread, result: i64) {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::loops::find_loops;
 use super::symbols::Symbols;
-use crate::program::{Expr, Instr, Pc, Reg, Routine, Span, Start};
+use crate::base::Span;
+use crate::program::{Expr, Instr, Pc, Reg, Routine, Start};
 
 /// The code of one thread while it is being lowered.
 pub(super) struct Code {
@@ -18,6 +19,8 @@ pub(super) struct Code {
     temporaries_in_use: usize,
     instrs: Vec<Instr>,
     spans: Vec<Span>,
+    /// Which instructions access memory plainly.
+    plain: BTreeSet<usize>,
     /// Where each label stands, once it does. Until `finish`, jump targets are labels.
     labels: Vec<Option<Pc>>,
     /// The place that the next instructions come from.
@@ -41,6 +44,7 @@ impl Code {
             temporaries_in_use: 0,
             instrs: Vec::new(),
             spans: Vec::new(),
+            plain: BTreeSet::new(),
             labels: Vec::new(),
             here: Span::default(),
         };
@@ -78,6 +82,11 @@ impl Code {
         self.temporaries[self.temporaries_in_use - 1]
     }
 
+    /// A register without a name that no other code uses. It is 0 at the start.
+    pub(super) fn hidden(&mut self) -> Reg {
+        self.fresh("")
+    }
+
     /// All temporaries may be used again.
     pub(super) fn release_temporaries(&mut self) {
         self.temporaries_in_use = 0;
@@ -98,6 +107,12 @@ impl Code {
         self.spans.push(self.here);
     }
 
+    /// Emits a load or a store that is not atomic.
+    pub(super) fn emit_plain(&mut self, instr: Instr) {
+        self.plain.insert(self.instrs.len());
+        self.emit(instr);
+    }
+
     /// How many instructions there are.
     pub(super) fn len(&self) -> usize {
         self.instrs.len()
@@ -107,6 +122,7 @@ impl Code {
     pub(super) fn truncate(&mut self, length: usize) {
         self.instrs.truncate(length);
         self.spans.truncate(length);
+        self.plain.split_off(&length);
     }
 
     pub(super) fn assign(&mut self, dst: Reg, value: impl Into<Expr>) {
@@ -129,6 +145,11 @@ impl Code {
 
     pub(super) fn branch(&mut self, condition: Expr, then: Label, otherwise: Label) {
         self.emit(Instr::Branch { condition, then: then.0, otherwise: otherwise.0 });
+    }
+
+    /// The instructions that access memory plainly.
+    pub(super) fn plain(&self) -> &BTreeSet<usize> {
+        &self.plain
     }
 
     /// The finished routine and the thread that runs it. Labels that were never placed are the end.

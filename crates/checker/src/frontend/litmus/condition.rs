@@ -5,7 +5,8 @@ use super::init::{parse_register, parse_value};
 use super::lexer::{Cursor, Parsed, Word};
 use super::symbols::Symbols;
 use super::{Arch, Observed, ValueType};
-use crate::program::{BinaryOp, Diagnostic, ExprOver, FinalExpr, FinalValue, Loc, Quantifier, Span, UnaryOp};
+use crate::base::{Diagnostic, Loc, Span};
+use crate::program::{BinaryOp, ExprOver, FinalExpr, FinalValue, Quantifier, UnaryOp};
 
 /// Everything after the program.
 pub(super) struct Question {

@@ -2,7 +2,7 @@
 
 use super::Arch;
 use super::lexer::{Parsed, Style, skip_blanks};
-use crate::program::{Diagnostic, Span};
+use crate::base::{Diagnostic, Span};
 
 /// What the first lines say.
 pub(super) struct Header {

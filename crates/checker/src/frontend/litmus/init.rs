@@ -3,7 +3,7 @@
 use super::lexer::{Cursor, Parsed, Word};
 use super::symbols::{InitialRegister, Symbols};
 use super::{Arch, ValueType};
-use crate::program::{Diagnostic, Span};
+use crate::base::{Diagnostic, Span};
 
 /// Reads the initial state with its braces.
 pub(super) fn parse_init(cursor: &mut Cursor, arch: Arch) -> Parsed<Symbols> {

@@ -4,7 +4,7 @@
 //! of threads, `(*` starts a dereference and `||` is an operator. A character that begins no word becomes
 //! [`Word::Unknown`], so that the parser can say what it wanted there.
 
-use crate::program::{Diagnostic, Span};
+use crate::base::{Diagnostic, Span};
 
 /// How to cut the text into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::program::{Instr, Loop, Pc, Span};
+use crate::base::Span;
+use crate::program::{Instr, Loop, Pc};
 
 /// The loops that can be told from the rest by a range of the code: those that are entered through their head alone.
 /// Other cycles are left out; spinning in them is not noticed, which costs time but no result.

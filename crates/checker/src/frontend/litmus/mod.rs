@@ -3,6 +3,8 @@
 //! A test is a header, an initial state, a program of several threads, and a question about the states in which it can end.
 //! [`parse`] gives the program for the checker and the question for [`Litmus::outcome`]. What is not supported is a
 //! diagnostic with its place, never a guess.
+//!
+//! All cells of a litmus test are atomic: these tests do not ask about data races.
 
 mod c;
 mod code;
@@ -12,6 +14,7 @@ mod init;
 mod lexer;
 mod loops;
 mod outcome;
+mod plain;
 mod print;
 mod symbols;
 mod types;
@@ -24,9 +27,8 @@ pub use outcome::{Frequency, Outcome};
 pub use print::{SummaryLine, compare_text, herd_text, summary_table};
 pub use types::ValueType;
 
-use crate::program::{
-    Condition, Diagnostic, FinalExpr, FinalValue, Program, Quantifier, Source, Span, UnaryOp, validate,
-};
+use crate::base::{Diagnostic, Source, Span};
+use crate::program::{Condition, FinalExpr, FinalValue, Program, Quantifier, UnaryOp, validate};
 use lexer::{Cursor, Style};
 
 /// A litmus test.
@@ -108,11 +110,13 @@ pub fn parse(source: Arc<Source>) -> Result<Litmus, Vec<Diagnostic>> {
         conditions: Vec::new(),
         automata: None,
     };
+    let plain: Vec<_> = threads.iter().map(|thread| thread.plain().clone()).collect();
     for (index, thread) in threads.into_iter().enumerate() {
         let (routine, start) = thread.finish(index);
         program.routines.push(routine);
         program.initial.push(start);
     }
+    plain::declare(&mut program, &plain).map_err(alone)?;
     program.conditions.extend(program_condition(&question));
     debug_assert_eq!(validate(&program), Ok(()));
     let written = &source.text[question.span.start as usize..question.span.end as usize];

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::{Litmus, Observed};
-use crate::program::{FinalExpr, FinalValue, Loc, Quantifier};
-use crate::report::FinalState;
+use crate::base::Loc;
+use crate::program::{FinalExpr, FinalState, FinalValue, Quantifier};
 
 /// The answer to a test under one memory model. States are as herd prints them: `0:EAX=1; [x]=2;`.
 #[derive(Clone, Debug, PartialEq, Eq)]

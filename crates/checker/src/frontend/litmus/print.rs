@@ -11,7 +11,7 @@ use crate::program::Quantifier;
 pub struct SummaryLine {
     /// The test.
     pub name: String,
-    /// Its outcome in each memory model; none where the search did not end.
+    /// Its outcome in each memory model that it was run under; none where the search did not end.
     pub outcomes: Vec<(MemoryModel, Option<Outcome>)>,
 }
 
@@ -54,24 +54,37 @@ pub fn compare_text(litmus: &Litmus, outcomes: &[(MemoryModel, Outcome)]) -> Str
 
 /// One line per test and one column per memory model, with the number of tests whose condition holds at the end.
 pub fn summary_table(tests: &[SummaryLine]) -> String {
-    let Some(SummaryLine { outcomes: first, .. }) = tests.first() else { return String::new() };
-    let mut rows = vec![row("Test", "", first.iter().map(|(memory, _)| memory.to_string()))];
-    for SummaryLine { name, outcomes } in tests {
-        let cell = |(_, outcome): &(MemoryModel, Option<Outcome>)| match outcome {
-            Some(outcome) => {
+    let is_used = |memory: &MemoryModel| tests.iter().any(|test| test.outcome(*memory).is_some());
+    let memories: Vec<MemoryModel> = MemoryModel::ALL.into_iter().filter(is_used).collect();
+    if tests.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![row("Test", "", memories.iter().map(MemoryModel::to_string))];
+    for test in tests {
+        let cell = |memory: &MemoryModel| match test.outcome(*memory) {
+            None => "-".to_string(),
+            Some(Some(outcome)) => {
                 let (positive, states) = (outcome.positive.len(), outcome.states().len());
                 format!("{} {} {positive}/{states}", outcome.verdict(), outcome.frequency())
             }
-            None => "inconclusive".to_string(),
+            Some(None) => "inconclusive".to_string(),
         };
-        rows.push(row(name, "", outcomes.iter().map(cell)));
+        rows.push(row(&test.name, "", memories.iter().map(cell)));
     }
-    let ok = |column: usize| {
-        let outcomes = tests.iter().filter_map(|test| test.outcomes.get(column)?.1.as_ref());
+    let ok = |memory: &MemoryModel| {
+        let outcomes = tests.iter().filter_map(|test| test.outcome(*memory)?);
         format!("{} Ok", outcomes.filter(|outcome| outcome.holds).count())
     };
-    rows.push(row(&format!("{} tests", tests.len()), "", (0..first.len()).map(ok)));
+    rows.push(row(&format!("{} tests", tests.len()), "", memories.iter().map(ok)));
     aligned(&rows)
+}
+
+impl SummaryLine {
+    /// The outcome in a memory model, if the test was run under it.
+    fn outcome(&self, memory: MemoryModel) -> Option<Option<&Outcome>> {
+        let found = self.outcomes.iter().find(|(of, _)| *of == memory);
+        found.map(|(_, outcome)| outcome.as_ref())
+    }
 }
 
 fn heading(litmus: &Litmus) -> String {

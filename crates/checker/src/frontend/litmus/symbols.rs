@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ValueType;
-use crate::program::{Access, Cell, Loc};
+use crate::base::Loc;
+use crate::program::{Access, Cell};
 
 /// More cells than any litmus test has; a limit against `x[1000000000]`.
 const MAX_CELLS: usize = 4096;

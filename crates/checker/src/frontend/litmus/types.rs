@@ -1,6 +1,7 @@
 //! Types of cells and registers: how many bits a value has and whether it has a sign.
 
-use crate::program::{BinaryOp, ExprOver, Loc};
+use crate::base::Loc;
+use crate::program::{BinaryOp, ExprOver};
 
 /// An integer type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 //! Memory cells are named by computed addresses (`Loc::address`). `lock` and `unlock` are those of the bus.
 
 use super::{Action, Expr, State, Thread, Transition};
+use crate::base::{Loc, Source, Span};
 use crate::program::{
-    Access, Automata, BinaryOp, ControlState, Expr as IrExpr, Indexed, Instr, Loc, Lock, LockKind, LockMode, Ordering,
-    Pc, Place, Program, Reg, Routine, Source, Span, Start,
+    Access, Automata, BinaryOp, ControlState, Expr as IrExpr, Indexed, Instr, Lock, LockKind, LockMode, Ordering, Pc,
+    Place, Program, Reg, Routine, Start,
 };
 use std::path::Path;
 use std::sync::Arc;

@@ -6,7 +6,8 @@
 mod lower;
 mod parser;
 
-use crate::program::{BinaryOp, Diagnostic, Program, Source, Span, UnaryOp, validate};
+use crate::base::{Diagnostic, Source, Span};
+use crate::program::{BinaryOp, Program, UnaryOp, validate};
 use std::sync::Arc;
 
 /// Mistakes reported at most.

@@ -3,7 +3,8 @@
 use super::{
     Action, Expr, MAX_DIAGNOSTICS, MAX_NESTING, MAX_REGISTERS, MAX_THREADS, MAX_TRANSITIONS, State, Thread, Transition,
 };
-use crate::program::{BinaryOp, Diagnostic, Source, Span, UnaryOp};
+use crate::base::{Diagnostic, Source, Span};
+use crate::program::{BinaryOp, UnaryOp};
 use std::collections::BTreeMap;
 
 /// The threads of a text and what is wrong with it.

@@ -1,6 +1,7 @@
 //! The tree of a program as it was written.
 
-use crate::program::{Access, BinaryOp, Quantifier, Span, UnaryOp};
+use crate::base::Span;
+use crate::program::{Access, BinaryOp, Quantifier, UnaryOp};
 
 /// A name and its place.
 #[derive(Clone, Debug)]

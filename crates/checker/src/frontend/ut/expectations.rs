@@ -6,9 +6,8 @@
 //! //! expect sc -D N=3: verified, values 12, finals 2
 //! ```
 
+use crate::base::{Diagnostic, Span, Verdict};
 use crate::execution::MemoryModel;
-use crate::program::{Diagnostic, Span};
-use crate::report::Verdict;
 use std::collections::BTreeMap;
 
 /// One expected result.
@@ -20,7 +19,7 @@ pub struct Expectation {
     pub memory: MemoryModel,
     /// What the checker must say.
     pub verdict: Verdict,
-    /// For a violation, its kind, as [`ViolationKind::name`](crate::report::ViolationKind::name) says it.
+    /// For a violation, its kind, as `ViolationKind::name` says it.
     pub violation: Option<String>,
     /// Whether the `exists` conditions are satisfied.
     pub exists: Option<bool>,
@@ -62,7 +61,7 @@ fn expectation(text: &str, span: Span) -> Result<Vec<Expectation>, String> {
     let (verdict, violation) = verdict(&parts.next().unwrap_or_default())?;
     let mut expected = Expectation {
         defines,
-        memory: MemoryModel::Sc,
+        memory: MemoryModel::default(),
         verdict,
         violation,
         exists: None,

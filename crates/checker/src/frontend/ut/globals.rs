@@ -1,9 +1,9 @@
 //! What a file declares: constants with their values, and a place for everything that is shared.
 
 use super::ast::{Expr, ExprKind, File, Ident, Initial, SyncKind, Variable};
-use super::suggest;
-use super::{MAX_CELLS, MAX_DIAGNOSTICS};
-use crate::program::{Access, BinaryOp, Cell, Diagnostic, Lock, LockKind, Span};
+use super::{MAX_CELLS, MAX_DIAGNOSTICS, suggest};
+use crate::base::{Diagnostic, Span};
+use crate::program::{Access, BinaryOp, Cell, Lock, LockKind};
 use std::collections::BTreeMap;
 
 /// Everything that has a name outside of threads and functions. There is one name space.

@@ -1,6 +1,6 @@
 //! Text to tokens. Keywords are words like any other here; the parser knows where each may stand.
 
-use crate::program::{Diagnostic, Source, Span};
+use crate::base::{Diagnostic, Source, Span};
 
 /// A token and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,7 +15,8 @@ mod tests;
 
 pub use expectations::{Expectation, expectations};
 
-use crate::program::{Diagnostic, Program, Source, validate};
+use crate::base::{Diagnostic, Source};
+use crate::program::{Program, validate};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 //! What a thread does is a function of what it read, so a step depends on its thread's earlier reads, choices and locks, a read on the
 //! store that it saw, and a store's arrival on the store. What is left is shown folded.
 
-use super::Explanation;
-use super::graph::{self, Relation};
+use super::graph::Relation;
+use super::{Explanation, graph};
 use crate::report::story::{StepKind, Story};
 
 /// Marks the relevant steps of a story.

@@ -46,7 +46,7 @@ impl Order<'_> {
         for (from, to) in alternatives.into_iter().flatten() {
             let before = self.precedence.mark();
             let tried = self.precedence.arc(from, to, smallvec![marked]);
-            let outcome = tried.and_then(|()| self.saturate()).and_then(|()| self.search());
+            let outcome = tried.and_then(|()| self.saturate(&|| false)).and_then(|()| self.search());
             self.precedence.go_back(before);
             let Err(why) = outcome else { return Ok(()) };
             if !why.contains(&marked) {

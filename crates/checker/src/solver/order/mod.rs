@@ -90,20 +90,20 @@ impl<'p> Order<'p> {
         self.conditional_from.entry(from).or_default().push((lit, to));
     }
 
-    /// Takes note of literals that have become true. An error is for good until some of them are forgotten.
-    pub(crate) fn note(&mut self, literals: impl Iterator<Item = Lit>) -> Outcome {
+    /// Takes note of literals that have become true. An error is for good until some of them are forgotten. If this says that it is over, what follows from them is left open.
+    pub(crate) fn note(&mut self, literals: impl Iterator<Item = Lit>, is_over: &dyn Fn() -> bool) -> Outcome {
         let first = self.noted.len();
         for lit in literals {
             self.noted.push(lit);
             self.mark(lit, true);
         }
-        for at in first..self.noted.len() {
+        for at in (first..self.noted.len()).take_while(|_| !is_over()) {
             self.bring_about(self.noted[at])?;
         }
-        for at in first..self.noted.len() {
+        for at in (first..self.noted.len()).take_while(|_| !is_over()) {
             self.derive(self.noted[at])?;
         }
-        self.saturate()
+        self.saturate(is_over)
     }
 
     /// Where to go back to.
@@ -207,8 +207,8 @@ impl<'p> Order<'p> {
     }
 
     /// Adds every order that follows, until nothing new follows.
-    fn saturate(&mut self) -> Outcome {
-        while let Some((node, chain, was)) = self.precedence.grown.pop() {
+    fn saturate(&mut self, is_over: &dyn Fn() -> bool) -> Outcome {
+        while let Some((node, chain, was)) = self.precedence.grown.pop().filter(|_| !is_over()) {
             let now = self.precedence.clock(node, chain);
             self.look_back(node, chain, was, now)?;
             self.exclude_earlier(node, chain, was, now)?;

@@ -6,8 +6,10 @@ use crate::runtime::{
 };
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
+use unthread_checker::base::Loc;
 use unthread_checker::execution::Operation;
-use unthread_checker::program::{self, Access, Loc, RmwOp};
+use unthread_checker::program;
+use unthread_checker::program::{Access, RmwOp};
 
 /// A type that fits a cell of the machine.
 pub(crate) trait Value: Copy + PartialEq {

@@ -16,6 +16,7 @@ pub(super) struct Handle<T> {
 }
 
 impl<T> Handle<T> {
+    #[track_caller]
     pub(super) fn new(shared: Rc<Shared<T>>) -> Handle<T> {
         Handle { seal: Seal::of(Rc::as_ptr(&shared)), shared: ManuallyDrop::new(shared) }
     }
@@ -27,11 +28,12 @@ impl<T> Handle<T> {
         let shared = Rc::clone(&self.shared);
         let result = f(&shared);
         if is_live() {
-            self.check();
+            self.seal.check_again(Rc::as_ptr(&self.shared), "end of a channel");
         }
         result
     }
 
+    #[track_caller]
     pub(super) fn another_sender(&self) -> Handle<T> {
         self.check();
         self.shared.senders.set(self.shared.senders.get() + 1);

@@ -1,9 +1,11 @@
 //! Calls: C11 atomics, and the Linux kernel's most common ones.
 
-use super::super::lexer::{Parsed, Word};
 use super::expression::fold;
 use super::{Term, Thread};
-use crate::program::{BinaryOp, Diagnostic, Expr, Instr, Loc, Ordering, Place, RmwOp, Span};
+use crate::base::{Diagnostic, Loc, Span};
+use crate::frontend::litmus::code::Label;
+use crate::frontend::litmus::lexer::{Parsed, Word};
+use crate::program::{BinaryOp, Expr, Instr, Ordering, Place, Reg, RmwOp};
 
 /// The arguments of a call, in order, with their places.
 struct Arguments {
@@ -258,22 +260,43 @@ impl Thread<'_, '_> {
         let expected = self.code.temporary();
         match &expected_in {
             Ok(place) => {
-                self.code.emit(Instr::Load { dst: expected, place: place.clone(), ordering: Ordering::Relaxed })
+                self.code.emit_plain(Instr::Load { dst: expected, place: place.clone(), ordering: Ordering::Relaxed })
             }
             Err(reg) => self.code.assign(expected, *reg),
         }
         let desired = self.operand(arguments)?;
-        let found = self.emit_cas(place, expected.into(), desired, (success, failure));
-        let equal = fold(BinaryOp::Eq, found.clone(), expected.into());
+        let (found, succeeded) = (self.code.temporary(), self.code.temporary());
         let (failed, end) = (self.code.label(), self.code.label());
-        self.code.branch(equal.clone(), end, failed);
+        if arguments.name.contains("weak") || arguments.name == "WCAS" {
+            self.fail_without_reason(found, &place, expected, failure, failed);
+        }
+        self.code.emit(Instr::Cas { dst: found, place, expected: expected.into(), desired, success, failure });
+        self.code.assign(succeeded, Expr::from(found).binary(BinaryOp::Eq, expected.into()));
+        self.code.branch(succeeded.into(), end, failed);
         self.code.place(failed);
+        self.code.assign(succeeded, 0);
         match expected_in {
-            Ok(place) => self.code.emit(Instr::Store { place, value: found, ordering: Ordering::Relaxed }),
+            Ok(place) => self.code.emit_plain(Instr::Store { place, value: found.into(), ordering: Ordering::Relaxed }),
             Err(reg) => self.code.assign(reg, found),
         }
         self.code.place(end);
-        Ok(equal)
+        Ok(succeeded.into())
+    }
+
+    /// A weak compare-exchange may find what it expects and fail all the same: once at each place, so that loops end.
+    fn fail_without_reason(&mut self, found: Reg, place: &Place, expected: Reg, ordering: Ordering, failed: Label) {
+        let (used_up, fails) = (self.code.hidden(), self.code.temporary());
+        let (failing, trying) = (self.code.label(), self.code.label());
+        let high = Expr::from(2).binary(BinaryOp::Sub, used_up.into());
+        self.code.emit(Instr::Choose { dst: fails, low: 0.into(), high });
+        self.code.branch(fails.into(), failing, trying);
+        self.code.place(failing);
+        self.code.assign(used_up, 1);
+        self.code.emit(Instr::Load { dst: found, place: place.clone(), ordering });
+        // That it can fail for a reason is known already.
+        self.code.emit(Instr::Assume { condition: Expr::from(found).binary(BinaryOp::Eq, expected.into()) });
+        self.code.jump(failed);
+        self.code.place(trying);
     }
 
     fn next(&mut self, arguments: &mut Arguments) -> Parsed<Term> {

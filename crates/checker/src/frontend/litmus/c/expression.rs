@@ -1,9 +1,10 @@
 //! Expressions: what they read is loaded on the way, in order; the rest is an expression over registers.
 
-use super::super::ValueType;
-use super::super::lexer::{Parsed, Word};
 use super::{Term, Thread};
-use crate::program::{Access, BinaryOp, Diagnostic, Expr, Instr, Loc, Ordering, Place, UnaryOp};
+use crate::base::{Diagnostic, Loc};
+use crate::frontend::litmus::ValueType;
+use crate::frontend::litmus::lexer::{Parsed, Word};
+use crate::program::{Access, BinaryOp, Expr, Instr, Ordering, Place, UnaryOp};
 
 /// More operators than any statement of a litmus test has.
 const MAX_OPERATORS: usize = 200;
@@ -223,13 +224,20 @@ impl Thread<'_, '_> {
         match term {
             Term::Value(value) => value,
             Term::Local(reg, _) | Term::AddressOfLocal(reg, _) => reg.into(),
-            Term::Memory(place) => self.load(place, Ordering::Relaxed),
+            Term::Memory(place) => self.load_plainly(place),
         }
     }
 
     pub(super) fn load(&mut self, place: Place, ordering: Ordering) -> Expr {
         let dst = self.code.temporary();
         self.code.emit(Instr::Load { dst, place, ordering });
+        dst.into()
+    }
+
+    /// A load that is not atomic.
+    pub(super) fn load_plainly(&mut self, place: Place) -> Expr {
+        let dst = self.code.temporary();
+        self.code.emit_plain(Instr::Load { dst, place, ordering: Ordering::Relaxed });
         dst.into()
     }
 }

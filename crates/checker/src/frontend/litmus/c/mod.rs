@@ -15,7 +15,8 @@ use super::code::{Code, Label};
 use super::init::{MAX_THREAD, thread_number};
 use super::lexer::{Cursor, Parsed, Style, Word};
 use super::symbols::Symbols;
-use crate::program::{Diagnostic, Expr, Place, Reg};
+use crate::base::Diagnostic;
+use crate::program::{Expr, Place, Reg};
 
 /// Parentheses and blocks deeper than this are a mistake, or an attack.
 const MAX_DEPTH: usize = 60;

@@ -1,10 +1,11 @@
 //! Statements.
 
-use super::super::ValueType;
-use super::super::lexer::{Parsed, Word};
 use super::expression::fold;
 use super::{Term, Thread};
-use crate::program::{BinaryOp, Diagnostic, Expr, Instr, Ordering, Reg};
+use crate::base::Diagnostic;
+use crate::frontend::litmus::ValueType;
+use crate::frontend::litmus::lexer::{Parsed, Word};
+use crate::program::{BinaryOp, Expr, Instr, Ordering, Reg};
 
 impl Thread<'_, '_> {
     /// `{ … }`.
@@ -104,7 +105,7 @@ impl Thread<'_, '_> {
     fn read_again(&mut self, target: &Term) -> Parsed<Expr> {
         match target {
             Term::Local(reg, _) => Ok((*reg).into()),
-            Term::Memory(place) => Ok(self.load(place.clone(), Ordering::Relaxed)),
+            Term::Memory(place) => Ok(self.load_plainly(place.clone())),
             _ => Err(Diagnostic::new(self.cursor.last_span(), "this cannot be assigned to")),
         }
     }
@@ -112,7 +113,7 @@ impl Thread<'_, '_> {
     fn assign(&mut self, target: Term, value: Expr) -> Parsed<()> {
         match target {
             Term::Local(reg, ty) => self.assign_local(reg, ty, value),
-            Term::Memory(place) => self.code.emit(Instr::Store { place, value, ordering: Ordering::Relaxed }),
+            Term::Memory(place) => self.code.emit_plain(Instr::Store { place, value, ordering: Ordering::Relaxed }),
             _ => return Err(Diagnostic::new(self.cursor.last_span(), "this cannot be assigned to")),
         }
         Ok(())

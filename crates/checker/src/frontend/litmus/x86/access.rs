@@ -1,12 +1,13 @@
 //! Reading and writing operands: registers and their parts, memory, numbers.
 
-use super::super::lexer::Parsed;
-use super::super::{Arch, ValueType};
 use super::lower::{Lower, is_memory};
 use super::memory::place_of;
 use super::operand::{Address, Operand, OperandKind};
 use super::register::Part;
-use crate::program::{BinaryOp, Diagnostic, Expr, Instr, Ordering, Place};
+use crate::base::Diagnostic;
+use crate::frontend::litmus::lexer::Parsed;
+use crate::frontend::litmus::{Arch, ValueType};
+use crate::program::{BinaryOp, Expr, Instr, Ordering, Place};
 
 impl Lower<'_> {
     /// The operand's value. It may be an expression over registers that change later.

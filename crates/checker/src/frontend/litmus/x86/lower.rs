@@ -12,14 +12,15 @@
 
 use std::collections::BTreeMap;
 
-use super::super::code::{Code, Label};
-use super::super::lexer::Parsed;
-use super::super::symbols::Symbols;
-use super::super::{Arch, ValueType};
 use super::mnemonic::{Arithmetic, Condition, Op};
 use super::operand::{Operand, OperandKind};
 use super::table::{Column, Instruction, Line};
-use crate::program::{BinaryOp, Diagnostic, Expr, Instr, Loc, Ordering, Place, Reg, Span, UnaryOp};
+use crate::base::{Diagnostic, Loc, Span};
+use crate::frontend::litmus::code::{Code, Label};
+use crate::frontend::litmus::lexer::Parsed;
+use crate::frontend::litmus::symbols::Symbols;
+use crate::frontend::litmus::{Arch, ValueType};
+use crate::program::{BinaryOp, Expr, Instr, Ordering, Place, Reg, UnaryOp};
 
 /// More instructions than any litmus test has.
 const MAX_LINES: usize = 4096;

@@ -3,10 +3,11 @@
 //! Addresses count bytes, the machine counts cells. An index or displacement is divided by the size of an element: of
 //! the array that the address names, or of the access where it names none.
 
-use super::super::lexer::Parsed;
 use super::lower::Lower;
 use super::operand::Address;
-use crate::program::{Access, BinaryOp, Diagnostic, Expr, Place, Span};
+use crate::base::{Diagnostic, Span};
+use crate::frontend::litmus::lexer::Parsed;
+use crate::program::{Access, BinaryOp, Expr, Place};
 
 /// The place that an address means in an access of so many bits.
 pub(super) fn place_of(lower: &mut Lower, address: &Address, bits: u8, span: Span) -> Parsed<Place> {

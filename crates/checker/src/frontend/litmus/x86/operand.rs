@@ -1,9 +1,9 @@
 //! Operands in both notations: `EAX`, `%eax`, `$1`, `1`, `[x]`, `(x)`, `[EAX+EBX*4+8]`, `8(%rax,%rbx,4)`, `x(%rip)`.
 
-use super::super::Arch;
-use super::super::lexer::{Cursor, Parsed, Word};
 use super::register::{Part, part};
-use crate::program::{Diagnostic, Span};
+use crate::base::{Diagnostic, Span};
+use crate::frontend::litmus::Arch;
+use crate::frontend::litmus::lexer::{Cursor, Parsed, Word};
 
 /// An operand and its place.
 #[derive(Clone, Debug)]

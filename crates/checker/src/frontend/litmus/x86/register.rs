@@ -1,6 +1,6 @@
 //! Names of x86 registers and the parts of registers that they mean.
 
-use super::super::Arch;
+use crate::frontend::litmus::Arch;
 
 /// All of a register or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! The program as a table: a column per thread, a row per line.
 
-use super::super::Arch;
-use super::super::condition::is_ignored_section;
-use super::super::init::{MAX_THREAD, thread_number};
-use super::super::lexer::{Cursor, Parsed, Word};
 use super::mnemonic::{Op, decode};
 use super::operand::{Operand, parse_operand};
-use crate::program::{Diagnostic, Span};
+use crate::base::{Diagnostic, Span};
+use crate::frontend::litmus::Arch;
+use crate::frontend::litmus::condition::is_ignored_section;
+use crate::frontend::litmus::init::{MAX_THREAD, thread_number};
+use crate::frontend::litmus::lexer::{Cursor, Parsed, Word};
 
 /// One thread's instructions.
 pub(in super::super) struct Column {

@@ -1,10 +1,10 @@
 //! Instructions that read an operand and write it: one read-modify-write with LOCK, a load and a store without.
 
-use super::super::lexer::Parsed;
 use super::lower::{Lower, is_memory};
 use super::mnemonic::Arithmetic;
 use super::operand::Operand;
 use super::register::{Part, part};
+use crate::frontend::litmus::lexer::Parsed;
 use crate::program::{BinaryOp, Expr, Instr, Ordering, RmwOp, UnaryOp};
 
 impl Lower<'_> {

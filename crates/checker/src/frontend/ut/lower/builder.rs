@@ -1,8 +1,9 @@
 //! Builds the code of one routine: instructions, labels, registers, loops.
 
-use super::super::MAX_REGISTERS;
 use super::tidy::tidy;
-use crate::program::{Expr, Instr, Loop, Pc, Reg, Routine, Span};
+use crate::base::Span;
+use crate::frontend::ut::MAX_REGISTERS;
+use crate::program::{Expr, Instr, Loop, Pc, Reg, Routine};
 use std::collections::BTreeMap;
 
 /// A place in the code that may not be known yet. While code is built, jumps name labels in place of code positions.

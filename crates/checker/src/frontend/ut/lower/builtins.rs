@@ -1,9 +1,11 @@
 //! Built-in functions: locks, condition variables, assertions, choice.
 
-use super::super::ast::{Expr, ExprKind, SyncKind};
 use super::Lowerer;
 use super::expressions::Want;
-use crate::program::{self, Diagnostic, Instr, LockMode, Span};
+use crate::base::{Diagnostic, Span};
+use crate::frontend::ut::ast::{Expr, ExprKind, SyncKind};
+use crate::program;
+use crate::program::{Instr, LockMode};
 
 impl<'a> Lowerer<'a, '_> {
     /// A call of a built-in function, with its value if it has one.

@@ -1,13 +1,15 @@
 //! Calls: functions are expanded where they are called, threads are forked, blocks allocated.
 
-use super::super::ast::{Block, Expr, ExprKind, Function, Ident, Statement, StatementKind};
-use super::super::globals::{BUILTINS, Global};
-use super::super::suggest;
 use super::Lowerer;
 use super::builtins::count;
 use super::expressions::Want;
 use super::scopes::{Binding, Frame, Leave};
-use crate::program::{self, Diagnostic, Instr, Ordering, Place, Reg, Span};
+use crate::base::{Diagnostic, Span};
+use crate::frontend::ut::ast::{Block, Expr, ExprKind, Function, Ident, Statement, StatementKind};
+use crate::frontend::ut::globals::{BUILTINS, Global};
+use crate::frontend::ut::suggest;
+use crate::program;
+use crate::program::{Instr, Ordering, Place, Reg};
 use std::collections::BTreeSet;
 
 /// What expansion must know of a function's body beforehand.

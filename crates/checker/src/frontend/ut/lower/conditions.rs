@@ -1,10 +1,11 @@
 //! Conditions on final states: `exists`, `forbidden`, `always`.
 
-use super::super::ast::{Expr, ExprKind, Ident};
-use super::super::globals::Global;
-use super::super::suggest;
 use super::{Lowered, Lowerer};
-use crate::program::{Condition, Diagnostic, FinalExpr, FinalValue, Loc, Span, Start};
+use crate::base::{Diagnostic, Loc, Span};
+use crate::frontend::ut::ast::{Expr, ExprKind, Ident};
+use crate::frontend::ut::globals::Global;
+use crate::frontend::ut::suggest;
+use crate::program::{Condition, FinalExpr, FinalValue, Start};
 
 impl<'a> Lowerer<'a, '_> {
     /// The conditions; the registers that they mention become observed.

@@ -1,12 +1,14 @@
 //! Expressions: each shared access becomes an instruction, left to right; what is left is a pure expression over registers.
 
-use super::super::ast::{Expr, ExprKind};
-use super::super::globals::Global;
-use super::super::suggest;
 use super::Lowerer;
 use super::builder::Label;
 use super::scopes::Binding;
-use crate::program::{self, BinaryOp, Diagnostic, Instr, Ordering, Reg, Span, UnaryOp};
+use crate::base::{Diagnostic, Span};
+use crate::frontend::ut::ast::{Expr, ExprKind};
+use crate::frontend::ut::globals::Global;
+use crate::frontend::ut::suggest;
+use crate::program;
+use crate::program::{BinaryOp, Instr, Ordering, Reg, UnaryOp};
 
 /// What becomes of an expression's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,33 +1,35 @@
 //! Atomic operations: `x.load(acquire)`, `a[i].fetch_add(1)`, `p.next.cas(old, new)`.
 
-use super::super::ast::{Expr, ExprKind, Ident};
-use super::super::globals::Global;
-use super::super::suggest;
 use super::Lowerer;
 use super::builtins::count;
 use super::expressions::Want;
 use super::places::SharedPlace;
-use crate::program::{self, Access, BinaryOp, Diagnostic, Instr, Ordering, RmwOp, Span};
+use crate::base::{Diagnostic, Span};
+use crate::frontend::ut::ast::{Expr, ExprKind, Ident};
+use crate::frontend::ut::globals::Global;
+use crate::frontend::ut::suggest;
+use crate::program;
+use crate::program::{Access, BinaryOp, Instr, Ordering, RmwOp};
 
-/// The operations: name, what it does, number of arguments before the ordering.
-const OPERATIONS: [(&str, Operation, usize); 13] = [
-    ("load", Operation::Load, 0),
-    ("store", Operation::Store, 1),
-    ("swap", Operation::Rmw(RmwOp::Swap), 1),
-    ("fetch_add", Operation::Rmw(RmwOp::Add), 1),
-    ("fetch_sub", Operation::Rmw(RmwOp::Sub), 1),
-    ("fetch_and", Operation::Rmw(RmwOp::And), 1),
-    ("fetch_or", Operation::Rmw(RmwOp::Or), 1),
-    ("fetch_xor", Operation::Rmw(RmwOp::Xor), 1),
-    ("fetch_nand", Operation::Rmw(RmwOp::Nand), 1),
-    ("fetch_max", Operation::Rmw(RmwOp::Max), 1),
-    ("fetch_min", Operation::Rmw(RmwOp::Min), 1),
-    ("cas", Operation::Cas, 2),
-    ("compare_exchange", Operation::CompareExchange, 2),
+/// The methods: name, what it does, number of arguments before the ordering.
+const METHODS: [(&str, Method, usize); 13] = [
+    ("load", Method::Load, 0),
+    ("store", Method::Store, 1),
+    ("swap", Method::Rmw(RmwOp::Swap), 1),
+    ("fetch_add", Method::Rmw(RmwOp::Add), 1),
+    ("fetch_sub", Method::Rmw(RmwOp::Sub), 1),
+    ("fetch_and", Method::Rmw(RmwOp::And), 1),
+    ("fetch_or", Method::Rmw(RmwOp::Or), 1),
+    ("fetch_xor", Method::Rmw(RmwOp::Xor), 1),
+    ("fetch_nand", Method::Rmw(RmwOp::Nand), 1),
+    ("fetch_max", Method::Rmw(RmwOp::Max), 1),
+    ("fetch_min", Method::Rmw(RmwOp::Min), 1),
+    ("cas", Method::Cas, 2),
+    ("compare_exchange", Method::CompareExchange, 2),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
+enum Method {
     Load,
     Store,
     /// The old value.
@@ -38,10 +40,10 @@ enum Operation {
     CompareExchange,
 }
 
-impl Operation {
+impl Method {
     /// How many orderings can be written.
     fn orderings(self) -> usize {
-        if matches!(self, Operation::Cas | Operation::CompareExchange) { 2 } else { 1 }
+        if matches!(self, Method::Cas | Method::CompareExchange) { 2 } else { 1 }
     }
 }
 
@@ -63,31 +65,31 @@ impl<'a> Lowerer<'a, '_> {
         span: Span,
         want: Want,
     ) -> program::Expr {
-        let Some((_, operation, operands)) = OPERATIONS.into_iter().find(|(known, ..)| *known == name.name) else {
+        let Some((_, method, operands)) = METHODS.into_iter().find(|(known, ..)| *known == name.name) else {
             let diagnostic = self.unknown_operation(object, name);
             self.error(diagnostic);
             return 0.into();
         };
-        if arguments.len() < operands || arguments.len() > operands + operation.orderings() {
-            let orderings = if operation.orderings() == 2 { "one or two orderings" } else { "an ordering" };
+        if arguments.len() < operands || arguments.len() > operands + method.orderings() {
+            let orderings = if method.orderings() == 2 { "one or two orderings" } else { "an ordering" };
             self.error(
                 Diagnostic::new(span, format!("`{}` is given {}", name.name, count(arguments.len())))
                     .label("wrong number of arguments")
-                    .hint(format!("write `{}`, with {orderings} at the end if you like", usage(operation, &name.name))),
+                    .hint(format!("write `{}`, with {orderings} at the end if you like", usage(method, &name.name))),
             );
             return 0.into();
         }
         let Some(place) = self.place(object) else { return 0.into() };
-        let ordering = self.operation_ordering(operation, &name.name, arguments.get(operands));
+        let ordering = self.operation_ordering(method, &name.name, arguments.get(operands));
         let failure = self.failure_ordering(&name.name, ordering, arguments.get(operands + 1));
-        self.check_plain(&place, operation, arguments.len() > operands, span);
+        self.check_plain(&place, method, arguments.len() > operands, span);
         let operands: Vec<program::Expr> = arguments[..operands].iter().map(|operand| self.value(operand)).collect();
-        self.perform(operation, place.place, operands, (ordering, failure), span, want)
+        self.perform(method, place.place, operands, (ordering, failure), span, want)
     }
 
     fn perform(
         &mut self,
-        operation: Operation,
+        method: Method,
         place: program::Place,
         operands: Vec<program::Expr>,
         (ordering, failure): (Ordering, Ordering),
@@ -97,9 +99,9 @@ impl<'a> Lowerer<'a, '_> {
         let mut operands = operands.into_iter();
         let success = ordering;
         let mut operand = || operands.next().unwrap_or(program::Expr::Const(0));
-        match operation {
-            Operation::Load => self.load(&place, ordering, want.register(), span),
-            Operation::Store => {
+        match method {
+            Method::Load => self.load(&place, ordering, want.register(), span),
+            Method::Store => {
                 if want != Want::Nothing {
                     self.error(
                         Diagnostic::new(span, "`store` has no value")
@@ -110,7 +112,7 @@ impl<'a> Lowerer<'a, '_> {
                 self.emit(Instr::Store { place, value: operand(), ordering }, span);
                 0.into()
             }
-            Operation::Rmw(op) => {
+            Method::Rmw(op) => {
                 let dst = match want {
                     Want::Nothing => None,
                     Want::Value(into) => Some(into.unwrap_or_else(|| self.builder.temporary())),
@@ -118,13 +120,13 @@ impl<'a> Lowerer<'a, '_> {
                 self.emit(Instr::Rmw { dst, place, op, operand: operand(), ordering }, span);
                 dst.map_or(0.into(), Into::into)
             }
-            Operation::CompareExchange => {
+            Method::CompareExchange => {
                 let dst = want.register().unwrap_or_else(|| self.builder.temporary());
                 let (expected, desired) = (operand(), operand());
                 self.emit(Instr::Cas { dst, place, expected, desired, success, failure }, span);
                 dst.into()
             }
-            Operation::Cas => {
+            Method::Cas => {
                 let mut expected = operand();
                 // It is used twice; a copy of a large expression inside a large expression would double every time.
                 if !matches!(expected, program::Expr::Const(_) | program::Expr::Leaf(_)) {
@@ -148,17 +150,17 @@ impl<'a> Lowerer<'a, '_> {
                 .label("not an operation of it")
                 .hint(format!("locks are used through functions, such as `lock({object})`"));
         }
-        let otherwise = format!("the operations are {}", OPERATIONS.map(|(name, ..)| name).join(", "));
+        let otherwise = format!("the operations are {}", METHODS.map(|(name, ..)| name).join(", "));
         Diagnostic::new(name.span, format!("unknown operation `{}`", name.name))
             .label("not an operation")
-            .hint(suggest::hint(&name.name, OPERATIONS.map(|(name, ..)| name), &otherwise))
+            .hint(suggest::hint(&name.name, METHODS.map(|(name, ..)| name), &otherwise))
     }
 
     /// The ordering that is written, or the default: relaxed loads and stores, sequentially consistent RMWs.
-    fn operation_ordering(&mut self, operation: Operation, name: &str, written: Option<&'a Expr>) -> Ordering {
-        let (default, allowed): (_, &[&str]) = match operation {
-            Operation::Load => (Ordering::Relaxed, &["relaxed", "acquire", "seqcst"]),
-            Operation::Store => (Ordering::Relaxed, &["relaxed", "release", "seqcst"]),
+    fn operation_ordering(&mut self, method: Method, name: &str, written: Option<&'a Expr>) -> Ordering {
+        let (default, allowed): (_, &[&str]) = match method {
+            Method::Load => (Ordering::Relaxed, &["relaxed", "acquire", "seqcst"]),
+            Method::Store => (Ordering::Relaxed, &["relaxed", "release", "seqcst"]),
             _ => (Ordering::SeqCst, &["relaxed", "acquire", "release", "acqrel", "seqcst"]),
         };
         written.map_or(default, |written| self.written_ordering(name, default, allowed, written))
@@ -209,8 +211,8 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     /// Plain variables are for data that something else protects.
-    fn check_plain(&mut self, place: &SharedPlace, operation: Operation, ordered: bool, span: Span) {
-        let atomic = ordered || !matches!(operation, Operation::Load | Operation::Store);
+    fn check_plain(&mut self, place: &SharedPlace, method: Method, ordered: bool, span: Span) {
+        let atomic = ordered || !matches!(method, Method::Load | Method::Store);
         if place.access == Access::Plain && atomic {
             self.error(
                 Diagnostic::new(span, "an atomic operation on plain data")
@@ -221,10 +223,10 @@ impl<'a> Lowerer<'a, '_> {
     }
 }
 
-fn usage(operation: Operation, name: &str) -> String {
-    match operation {
-        Operation::Load => "x.load()".to_string(),
-        Operation::Store | Operation::Rmw(_) => format!("x.{name}(value)"),
-        Operation::Cas | Operation::CompareExchange => format!("x.{name}(old, new)"),
+fn usage(method: Method, name: &str) -> String {
+    match method {
+        Method::Load => "x.load()".to_string(),
+        Method::Store | Method::Rmw(_) => format!("x.{name}(value)"),
+        Method::Cas | Method::CompareExchange => format!("x.{name}(old, new)"),
     }
 }

@@ -1,10 +1,12 @@
 //! Places: the shared cells, locks and condition variables that expressions name.
 
-use super::super::ast::{Expr, ExprKind, SyncKind};
-use super::super::globals::Global;
-use super::super::suggest;
 use super::Lowerer;
-use crate::program::{self, Access, Diagnostic, Indexed, Instr, Ordering, Place, Reg, Span};
+use crate::base::{Diagnostic, Span};
+use crate::frontend::ut::ast::{Expr, ExprKind, SyncKind};
+use crate::frontend::ut::globals::Global;
+use crate::frontend::ut::suggest;
+use crate::program;
+use crate::program::{Access, Indexed, Instr, Ordering, Place, Reg};
 
 /// A cell that an instruction can access.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! Local names: frames of functions, scopes of blocks, and what each name is bound to.
 
-use super::super::ast::Ident;
 use super::Lowerer;
 use super::builder::Label;
+use crate::frontend::ut::ast::Ident;
 use crate::program::{Expr, Reg};
 use std::collections::BTreeMap;
 

@@ -1,10 +1,12 @@
 //! Statements.
 
-use super::super::ast::{Block, Expr, ExprKind, Ident, Statement, StatementKind};
 use super::Lowerer;
 use super::expressions::{Want, fold};
 use super::scopes::{Binding, Leave, LoopLabels};
-use crate::program::{self, BinaryOp, Diagnostic, Instr, Ordering, Reg, Span};
+use crate::base::{Diagnostic, Span};
+use crate::frontend::ut::ast::{Block, Expr, ExprKind, Ident, Statement, StatementKind};
+use crate::program;
+use crate::program::{BinaryOp, Instr, Ordering, Reg};
 
 impl<'a> Lowerer<'a, '_> {
     /// A block with its own scope.

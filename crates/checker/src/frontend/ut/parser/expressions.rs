@@ -1,10 +1,11 @@
 //! Expressions, by precedence climbing with Rust's precedences.
 
-use super::super::MAX_NESTING;
-use super::super::ast::{Expr, ExprKind, Ident};
-use super::super::lexer::TokenKind;
 use super::{Parsed, Parser, too_deep};
-use crate::program::{BinaryOp, Diagnostic, UnaryOp};
+use crate::base::Diagnostic;
+use crate::frontend::ut::MAX_NESTING;
+use crate::frontend::ut::ast::{Expr, ExprKind, Ident};
+use crate::frontend::ut::lexer::TokenKind;
+use crate::program::{BinaryOp, UnaryOp};
 
 /// Infix operators and how tightly they bind.
 const OPERATORS: [(&str, BinaryOp, u8); 18] = [
@@ -73,7 +74,7 @@ impl Parser<'_> {
     }
 
     /// A node, unless its tree is too high for anyone to walk.
-    fn build(&mut self, kind: ExprKind, span: crate::program::Span) -> Parsed<Expr> {
+    fn build(&mut self, kind: ExprKind, span: crate::base::Span) -> Parsed<Expr> {
         let expr = Expr::new(kind, span);
         if expr.height > MAX_NESTING { self.fail(too_deep(span)) } else { Ok(expr) }
     }

@@ -1,11 +1,12 @@
 //! Items: what stands at the top level of a file.
 
-use super::super::ast::{
+use super::{ITEMS, Parsed, Parser};
+use crate::base::Diagnostic;
+use crate::frontend::ut::ast::{
     Condition, Constant, File, Function, Ident, Initial, Struct, Sync, SyncKind, Thread, Variable,
 };
-use super::super::suggest;
-use super::{ITEMS, Parsed, Parser};
-use crate::program::{Access, Diagnostic, Quantifier};
+use crate::frontend::ut::suggest;
+use crate::program::{Access, Quantifier};
 
 impl Parser<'_> {
     /// One item, added to the file.
@@ -83,7 +84,7 @@ impl Parser<'_> {
         }
     }
 
-    fn size(&mut self) -> Parsed<Option<super::super::ast::Expr>> {
+    fn size(&mut self) -> Parsed<Option<crate::frontend::ut::ast::Expr>> {
         if !self.eat("[") {
             return Ok(None);
         }

@@ -7,7 +7,7 @@ mod statements;
 use super::ast::{File, Ident};
 use super::lexer::{Token, TokenKind, tokens};
 use super::{MAX_DIAGNOSTICS, MAX_NESTING};
-use crate::program::{Diagnostic, Source, Span};
+use crate::base::{Diagnostic, Source, Span};
 
 /// The tree of what could be understood, and every mistake found.
 pub(super) fn parse_file(source: &Source) -> (File, Vec<Diagnostic>) {

@@ -1,8 +1,9 @@
 //! Blocks and statements.
 
-use super::super::ast::{Block, Expr, ExprKind, Statement, StatementKind};
 use super::{Parsed, Parser};
-use crate::program::{BinaryOp, Diagnostic, Span};
+use crate::base::{Diagnostic, Span};
+use crate::frontend::ut::ast::{Block, Expr, ExprKind, Statement, StatementKind};
+use crate::program::BinaryOp;
 
 const ASSIGNMENTS: [(&str, BinaryOp); 10] = [
     ("+=", BinaryOp::Add),

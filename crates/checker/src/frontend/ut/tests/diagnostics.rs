@@ -1,7 +1,7 @@
 //! What is said about programs that are wrong.
 
 use super::{parse, program, rendered};
-use crate::program::Source;
+use crate::base::Source;
 use expect_test::{Expect, expect};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Absurd input is refused, quickly and without a crash.
 
-use super::super::MAX_DIAGNOSTICS;
 use super::program;
+use crate::frontend::ut::MAX_DIAGNOSTICS;
 use std::time::{Duration, Instant};
 
 /// The messages of a program's mistakes.

@@ -1,7 +1,7 @@
 //! What programs become.
 
 use super::{parse, printed};
-use crate::program::Source;
+use crate::base::Source;
 use expect_test::{Expect, expect};
 use std::collections::BTreeMap;
 use std::sync::Arc;

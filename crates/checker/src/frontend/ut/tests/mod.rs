@@ -7,7 +7,8 @@ mod lowering;
 mod precedence;
 
 use super::parse;
-use crate::program::{Diagnostic, Program, Source};
+use crate::base::{Diagnostic, Source};
+use crate::program::Program;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

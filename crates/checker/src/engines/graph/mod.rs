@@ -1,0 +1,302 @@
+//! Engine `graph`: each consistent execution graph once, for memory models that are axioms.
+//!
+//! TruSt (Kokologiannakis, Marmanis, Gladstein and Vafeiadis, POPL 2022). Events are added one by one: a read once for each
+//! write that it may read from, a write once for each place in the modification order. A write may also be what an
+//! earlier read should have read from; then that read is given it, in a graph without what came of the read
+//! (`revisit.rs`). Nothing is remembered of graphs that are done.
+//!
+//! Who waits for a thread or a notification adds no event until it can go on. Who takes a lock reads its state: a thread
+//! that reads that it is held waits until that read is given another write. It reads so only where the newest state is
+//! that, and when no other thread can go on. A thread whose turn of a loop changed nothing waits in the same way.
+
+mod add;
+mod cast;
+mod ends;
+mod follow;
+mod revisit;
+mod schedule;
+mod ways;
+mod world;
+mod wrong;
+
+pub use follow::replay;
+
+use crate::execution::graph::{Axioms, Event, Graph, INITIAL, Id, Kind, LocId, Names, Object, Slot, fill_read, slot};
+use crate::execution::{Describe, Machine, Operation, interpret};
+use crate::program::{Instr, Program};
+use crate::search::findings::Findings;
+use crate::search::{Options, Report, StopReason, Watch};
+use cast::{Live, Moment};
+use rustc_hash::FxHashSet;
+use world::World;
+
+/// How often the watch is asked, in steps.
+const LOOK_EVERY_STEPS: u64 = 4096;
+
+/// Why nothing is verified of a program whose graphs were all explored, if so: tests against an oracle do not cover it yet.
+pub(super) fn unproven(program: &Program, options: &Options) -> Option<String> {
+    let allocates =
+        program.routines.iter().any(|routine| routine.code.iter().any(|i| matches!(i, Instr::Alloc { .. })));
+    let what = match options.memory.is_language() {
+        true if allocates => "blocks of memory that a thread allocates under a memory model of the language",
+        false if interpret(program).has_plain_cells() => "data races on a machine",
+        _ => return None,
+    };
+    Some(format!("engine graph is not known to see all {what} yet"))
+}
+
+/// Explores every consistent graph and reports. Graphs where threads wait though they need not are counted as redundant.
+pub fn check<S: Describe>(subject: &S, axioms: Axioms, options: &Options, watch: &dyn Watch) -> Report {
+    explore(subject, axioms, options, watch, |_, _| {})
+}
+
+/// As [`check`]; shows every graph that is complete.
+pub fn explore<S: Describe>(
+    subject: &S,
+    axioms: Axioms,
+    options: &Options,
+    watch: &dyn Watch,
+    mut show: impl FnMut(&Graph, &Names),
+) -> Report {
+    let machine = Machine::new(subject, options.rules);
+    let mut search = Search::new(subject, &machine, axioms, options, &mut show);
+    let stop = search.run(watch);
+    search.findings.report(stop)
+}
+
+/// As [`explore`], by adding events in every order that there is: slow, and obviously right.
+pub fn every_order<S: Describe>(
+    subject: &S,
+    axioms: Axioms,
+    options: &Options,
+    watch: &dyn Watch,
+    mut show: impl FnMut(&Graph, &Names),
+) -> Report {
+    let machine = Machine::new(subject, options.rules);
+    let mut search = Search::new(subject, &machine, axioms, options, &mut show);
+    search.known = Some(FxHashSet::default());
+    let stop = search.run(watch);
+    search.findings.report(stop)
+}
+
+struct Search<'a, S: Describe> {
+    subject: &'a S,
+    machine: &'a Machine<'a, S>,
+    findings: Findings<'a, S>,
+    names: Names,
+    /// Values of global cells before anything ran.
+    initial_cells: Vec<i64>,
+    world: World<S::Thread>,
+    /// The threads, where they cannot be copied.
+    live: Option<Live<S::Thread>>,
+    /// What a thread did not do again.
+    nondeterminism: Option<String>,
+    /// The worlds that are left to go on with.
+    outer: Vec<World<S::Thread>>,
+    /// What worlds that are gone had for their graphs.
+    spare: Vec<Graph>,
+    numbers: Vec<Id>,
+    looked_at: u64,
+    /// Graphs that were come to, if events are added in every order.
+    known: Option<FxHashSet<Vec<i64>>>,
+    show: &'a mut dyn FnMut(&Graph, &Names),
+}
+
+impl<'a, S: Describe> Search<'a, S> {
+    fn new(
+        subject: &'a S,
+        machine: &'a Machine<'a, S>,
+        axioms: Axioms,
+        options: &'a Options,
+        show: &'a mut dyn FnMut(&Graph, &Names),
+    ) -> Self {
+        let mut search = Search {
+            subject,
+            machine,
+            findings: Findings::new(subject, options),
+            names: Names::default(),
+            initial_cells: subject.initial_cells(),
+            world: World::new(axioms),
+            live: None,
+            nondeterminism: None,
+            outer: Vec::new(),
+            spare: Vec::new(),
+            numbers: Vec::new(),
+            looked_at: 0,
+            known: None,
+            show,
+        };
+        search.begin();
+        search
+    }
+
+    fn run(&mut self, watch: &dyn Watch) -> StopReason {
+        loop {
+            match self.next_thread() {
+                _ if self.is_known() => {}
+                _ if self.is_too_long() => self.findings.incomplete = Some(StopReason::EventLimit),
+                Some(thread) => self.open(thread),
+                None => self.end(),
+            }
+            if let Some(why) = self.nondeterminism.take() {
+                return StopReason::Nondeterminism(why);
+            }
+            if let Some(stop) = self.findings.stop() {
+                return stop;
+            }
+            if !self.go_on() {
+                return self.findings.exhausted();
+            }
+            let steps = self.findings.statistics.steps;
+            let is_due = steps - self.looked_at >= LOOK_EVERY_STEPS;
+            if is_due {
+                self.looked_at = steps;
+            }
+            if let Some(stop) = self.findings.look(is_due, 0, watch) {
+                return stop;
+            }
+        }
+    }
+
+    /// Whether events are added in every order, and this graph has come about in another.
+    fn is_known(&mut self) -> bool {
+        let graph = &self.world.graph;
+        self.known.as_mut().is_some_and(|known| !known.insert(graph.fingerprint()))
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.world.graph.len() as u64 >= self.findings.options.limits.most_events().min(u16::MAX.into())
+    }
+
+    /// The thread that adds the next event: one in the middle of a read-modify-write, or else the first that can.
+    fn next_thread(&mut self) -> Option<u16> {
+        let n_threads = self.world.graph.n_threads() as u16;
+        let is_between = |&thread: &u16| {
+            let graph = &self.world.graph;
+            graph.last_of(thread).is_some_and(|last| !last.completes && last.kind == Kind::Read && !last.blocked)
+        };
+        let between = (0..n_threads).find(is_between);
+        let next = between.or_else(|| (0..n_threads).find(|&thread| self.can_go_on(thread)));
+        if self.known.is_some() {
+            return next;
+        }
+        next.or_else(|| (0..n_threads).find(|&thread| self.is_at_lock(thread)))
+    }
+
+    /// Whether a thread is about to take a lock.
+    fn is_at_lock(&self, thread: u16) -> bool {
+        let graph = &self.world.graph;
+        let Some(now) = self.world.cast.now(thread) else { return false };
+        let stage = graph.stage(thread);
+        let is_there =
+            graph.last_of(thread).is_none_or(|last| !last.last && !last.blocked) && (stage > 0 || !now.spins);
+        is_there && matches!(self.slot(thread, now, stage), Slot::Read(Object::Lock(_)))
+    }
+
+    fn can_go_on(&mut self, thread: u16) -> bool {
+        let Some(now) = self.world.cast.now(thread).cloned() else { return false };
+        let graph = &self.world.graph;
+        let stage = graph.stage(thread);
+        if graph.last_of(thread).is_some_and(|last| last.last || last.blocked) || (stage == 0 && now.spins) {
+            return false;
+        }
+        match self.slot(thread, &now, stage) {
+            Slot::Read(object @ Object::Lock(_)) => {
+                let loc = self.loc(object);
+                let newest = self.world.graph.newest(loc);
+                self.can_read(&now.operation, stage, loc, newest)
+            }
+            Slot::Dequeue(condvar) => {
+                let loc = self.loc(Object::Condvar(condvar));
+                self.world.graph.notifier(loc, thread).is_some()
+            }
+            Slot::Join(key) => {
+                let loc = self.loc(Object::End(key));
+                self.names.find_thread(key).is_none_or(|joined| !self.is_started(joined))
+                    || self.world.graph.newest(loc) != INITIAL
+            }
+            _ => match now.operation {
+                Operation::Stop => false,
+                Operation::JoinAll => (0..self.world.graph.n_threads() as u16).all(|other| {
+                    let graph = &self.world.graph;
+                    let has_ended = graph.last_of(other).is_some_and(|last| last.last && last.kind == Kind::Write);
+                    other == thread || !self.is_started(other) || has_ended
+                }),
+                _ => true,
+            },
+        }
+    }
+
+    fn is_started(&self, thread: u16) -> bool {
+        self.world.cast.now(thread).is_some()
+    }
+
+    fn slot(&self, thread: u16, now: &Moment<S::Thread>, stage: usize) -> Slot {
+        match now.operation {
+            Operation::End => Slot::Write(Object::End(self.names.key(thread))),
+            ref operation => slot(operation, stage),
+        }
+    }
+
+    /// Whether the operation can go on if it reads this write.
+    fn can_read(&self, operation: &Operation, stage: usize, loc: LocId, source: Id) -> bool {
+        let graph = &self.world.graph;
+        let mut read = Event::new(0, Kind::Read);
+        read.value = graph.value_of(loc, source);
+        fill_read(&graph.axioms, operation, stage, &mut read);
+        !read.blocked
+    }
+
+    /// An object's number.
+    fn loc(&mut self, object: Object) -> LocId {
+        let loc = self.names.number(object);
+        while self.world.graph.n_locs() <= loc as usize {
+            let next = self.world.graph.n_locs() as LocId;
+            let initial = self.initial(self.names.object(next));
+            self.world.graph.add_loc(initial);
+        }
+        loc
+    }
+
+    fn initial(&self, object: Object) -> i64 {
+        match object {
+            Object::Cell(loc) => loc.as_global().and_then(|index| self.initial_cells.get(index)).copied().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// Takes events back until there are so many.
+    fn cut(&mut self, length: usize) {
+        if self.world.cut(length) {
+            self.unsettle();
+        }
+    }
+
+    /// Goes on with what is left to try. Says whether there is anything.
+    fn go_on(&mut self) -> bool {
+        loop {
+            if let Some(frame) = self.world.frames.last_mut() {
+                let (length, next) = (frame.length, frame.rest.pop());
+                match next {
+                    Some(alternative) => {
+                        self.cut(length);
+                        self.findings.statistics.steps += 1;
+                        if self.add(alternative) {
+                            return true;
+                        }
+                    }
+                    None => drop(self.world.frames.pop()),
+                }
+            } else if self.world.revisit.is_some() {
+                if self.next_place() {
+                    return true;
+                }
+            } else {
+                let Some(outer) = self.outer.pop() else { return false };
+                let inner = std::mem::replace(&mut self.world, outer);
+                self.spare.push(inner.graph);
+                self.unsettle();
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What is wrong with a graph: races, misuse of locks, memory that is gone.
+
+use super::cast::Moment;
+use super::{Search, schedule};
+use crate::base::{Failure, FailureKind, Loc, Span};
+use crate::execution::graph::{Id, Kind, LocId, Object, Order, Unordered};
+use crate::execution::{Describe, Operation};
+use crate::program::LockMode;
+use smallvec::SmallVec;
+
+impl<S: Describe> Search<'_, S> {
+    /// What is wrong with a thread's operation before it begins.
+    pub(super) fn misuse(&mut self, thread: u16, now: &Moment<S::Thread>, stage: usize) -> Option<Failure> {
+        if stage > 0 {
+            return None;
+        }
+        match now.operation {
+            Operation::Unlock { lock, mode, .. } => {
+                let loc = self.loc(Object::Lock(lock));
+                let (alone, shared) = self.world.graph.holds(thread, loc);
+                let holds = if mode == LockMode::Exclusive { alone } else { shared };
+                (holds == 0).then(not_held)
+            }
+            Operation::Downgrade { lock } | Operation::Wait { lock, .. } => {
+                let loc = self.loc(Object::Lock(lock));
+                (self.world.graph.holds(thread, loc).0 == 0).then(not_held)
+            }
+            Operation::Join { thread: key } => {
+                let joined = self.names.find_thread(key).filter(|&joined| self.is_started(joined));
+                let message = || format!("{} is not the handle of a thread", key.0);
+                joined.is_none().then(|| Failure::new(FailureKind::InvalidJoin, message()))
+            }
+            Operation::Free { block } => {
+                let is_freed = self.is_freed(thread, block);
+                is_freed.then(|| Failure::new(FailureKind::UseAfterFree, format!("{block} is freed a second time")))
+            }
+            ref operation => {
+                let dropped = operation.uses().find(|&object| self.world.cast.dropped_by(object).is_some());
+                if let Some(object) = dropped {
+                    return Some(self.use_after_drop(thread, object));
+                }
+                let loc = operation.loc()?;
+                let is_program = self.subject.program().is_some();
+                if is_program && loc.as_global().is_some_and(|index| index >= self.initial_cells.len()) {
+                    return Some(Failure::new(FailureKind::InvalidPointer, "a pointer leads outside of memory"));
+                }
+                let is_freed = loc.block().is_some_and(|block| self.is_freed(thread, block));
+                is_freed.then(|| Failure::new(FailureKind::UseAfterFree, format!("{loc} has been freed")))
+            }
+        }
+    }
+
+    /// Whether a block has been freed before the thread's next event, for certain.
+    fn is_freed(&self, thread: u16, block: Loc) -> bool {
+        let graph = &self.world.graph;
+        let Some(before) = graph.clocks_before(thread) else { return false };
+        let is_language = graph.axioms.order == Order::Language;
+        self.frees_of(block).any(|id| {
+            let free = graph.event(id);
+            if is_language { before.sees(free) } else { before.needs(free) }
+        })
+    }
+
+    fn frees_of(&self, block: Loc) -> impl Iterator<Item = Id> {
+        let graph = &self.world.graph;
+        graph.frees().iter().copied().filter(move |&id| graph.event(id).kind == Kind::Free(block))
+    }
+
+    fn use_after_drop(&mut self, thread: u16, object: Loc) -> Failure {
+        self.settle();
+        let message = self.local(thread).map(|local| self.subject.use_after_drop(local, object));
+        Failure::new(FailureKind::UseAfterFree, message.unwrap_or_default())
+    }
+
+    /// Looks for accesses to what a thread has just dropped that do not happen before that.
+    pub(super) fn look_at_dropped(&mut self, thread: u16) {
+        let Some(now) = self.world.cast.now(thread).cloned() else { return };
+        for dropped in &now.dropped {
+            let number = dropped.object.as_global().unwrap_or_default() as u32;
+            let objects = [Object::Cell(dropped.object), Object::Lock(number), Object::Condvar(number)];
+            let graph = &self.world.graph;
+            let before = graph.clocks_before(thread).map(|event| event.hb.clone()).unwrap_or_default();
+            let locs = objects.into_iter().filter_map(|object| self.names.find(object));
+            let mut accesses = locs.flat_map(|loc| graph.accesses(loc).iter().map(|&id| graph.event(id)));
+            let late = accesses.find(|access| !before.has(access.thread, access.index));
+            if let Some((user, span)) = late.map(|late| (late.thread, late.span))
+                && graph.axioms.order == Order::Language
+            {
+                let failure = self.use_after_drop(user, dropped.object);
+                self.failed(user, span, &failure);
+            }
+        }
+    }
+
+    /// What only the order of all events tells, for machines: races, and accesses to blocks that have been freed.
+    pub(super) fn look_at_order(&mut self) {
+        let graph = &self.world.graph;
+        if graph.axioms.order == Order::Language || (!self.findings.judge.looks_at_states() && graph.frees().is_empty())
+        {
+            return;
+        }
+        let Unordered { races, late } = graph.order_violations(
+            |loc, block| matches!(self.names.object(loc), Object::Cell(cell) if cell.block() == Some(block)),
+        );
+        for (first, second) in races {
+            self.race(first, second);
+        }
+        for (access, block) in late {
+            let failure = Failure::new(FailureKind::UseAfterFree, format!("{block} is freed while it is in use"));
+            let event = self.world.graph.event(access);
+            let (thread, span) = (event.thread, event.span);
+            self.failed(thread, span, &failure);
+        }
+    }
+
+    /// Reports the races of an access that has just been added, and accesses that a free does not come after.
+    pub(super) fn look_for_races(&mut self, id: Id) {
+        let graph = &self.world.graph;
+        let event = graph.event(id);
+        // What races with the read of an update races with its write as well, and then the schedule has both.
+        if graph.axioms.order != Order::Language || event.update && !event.completes {
+            return;
+        }
+        match event.kind {
+            Kind::Read | Kind::Write | Kind::Touch(_) => {
+                let others: SmallVec<[Id; 2]> = graph.races(event).collect();
+                let made_by = graph.maker_in_race(event);
+                if let Object::Cell(loc) = self.names.object(event.loc)
+                    && let Some(block) = loc.block()
+                    && self.frees_of(block).next().is_some()
+                {
+                    self.freed_in_use(id, block);
+                }
+                for other in others {
+                    self.race(other, id);
+                }
+                if let Some(maker) = made_by {
+                    self.made_in_race(maker, id);
+                }
+            }
+            Kind::Free(block) => {
+                let in_block = |&(_, object): &(LocId, Object)| match object {
+                    Object::Cell(loc) => loc.block() == Some(block),
+                    _ => false,
+                };
+                let locs = self.names.objects().filter(in_block);
+                let unordered = |&other: &Id| !event.sees(graph.event(other));
+                let accesses = locs.flat_map(|(loc, _)| graph.accesses(loc).iter().copied());
+                let mut late: SmallVec<[Id; 4]> = accesses.filter(unordered).collect();
+                let others: SmallVec<[Id; 4]> = self.frees_of(block).filter(unordered).collect();
+                if !others.is_empty() {
+                    // Whichever of two frees comes second.
+                    late.extend(others.into_iter().chain([id]));
+                }
+                for late in late {
+                    self.freed_in_use(late, block);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn race(&mut self, first: Id, second: Id) {
+        let Object::Cell(loc) = self.names.object(self.world.graph.event(second).loc) else { return };
+        let involved = [first, second].map(|id| self.world.graph.event(id)).map(|event| (event.thread, event.span));
+        self.unordered(loc, involved);
+    }
+
+    /// A thread uses what another one has made, and nothing orders that.
+    fn made_in_race(&mut self, maker: u16, id: Id) {
+        let event = self.world.graph.event(id);
+        let Object::Cell(loc) = self.names.object(event.loc) else { return };
+        let involved = [(maker, event.span), (event.thread, event.span)];
+        self.unordered(loc, involved);
+    }
+
+    fn unordered(&mut self, loc: Loc, involved: [(u16, Span); 2]) {
+        self.settle();
+        let involved = involved.map(|(thread, span)| {
+            let name = self.local(thread).map_or(String::new(), |local| self.subject.name(local));
+            (self.names.key(thread), name, span)
+        });
+        let path = || schedule::steps(&self.world.graph, &self.names);
+        self.findings.judge.unordered(loc, involved, path);
+    }
+
+    fn freed_in_use(&mut self, access: Id, block: Loc) {
+        let event = self.world.graph.event(access);
+        let (thread, span) = (event.thread, event.span);
+        let failure = Failure::new(FailureKind::UseAfterFree, format!("{block} is freed while it is in use"));
+        self.failed(thread, span, &failure);
+    }
+
+    pub(super) fn failed(&mut self, thread: u16, span: Span, failure: &Failure) {
+        self.settle();
+        let name = self.local(thread).map_or(String::new(), |local| self.subject.name(local));
+        let path = || schedule::steps(&self.world.graph, &self.names);
+        self.findings.judge.failed_thread(self.names.key(thread), name, span, failure, path);
+    }
+}
+
+fn not_held() -> Failure {
+    Failure::new(FailureKind::LockMisuse, "a lock is released that the thread does not hold")
+}

@@ -1,0 +1,3 @@
+//! What follows from executions that were run.
+
+pub mod causality;
