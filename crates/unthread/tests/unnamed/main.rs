@@ -223,23 +223,23 @@ fn compare_all(engine: Engine, otherwise: u32) {
 
 #[test]
 fn objects_without_names_are_the_same_wherever_they_are() {
-    compare_all(Engine::Dpor, 150);
+    compare_all(Engine::Dpor, 100);
 }
 
 #[test]
 fn objects_without_names_are_the_same_with_mcr() {
-    compare_all(Engine::Mcr, 100);
+    compare_all(Engine::Mcr, 50);
 }
 
 #[test]
 fn objects_without_names_are_the_same_with_cumulative() {
-    compare_all(Engine::Cumulative, 100);
+    compare_all(Engine::Cumulative, 40);
 }
 
 /// Every order of all steps, for scripts that are small enough.
 #[test]
 fn objects_without_names_are_the_same_step_by_step() {
-    compare_all(Engine::Exhaustive, 60);
+    compare_all(Engine::Exhaustive, 20);
 }
 
 const STORE_BUFFERING: [[Command; 2]; 2] =

@@ -30,7 +30,7 @@ fn mistakes_in_expectations_are_diagnostics() {
     expect![[r#"
         2:1 an expectation needs a `:` before the verdict
             "//! expect sc verified": cannot be understood; write for example `//! expect tso pso -D N=2: violation assertion, finals 4`
-        3:1 `arm` is not a memory model; there are sc, tso, pso, cpp20 (rust) and rc11
+        3:1 `arm` is not a memory model; there are sc, tso, pso, cpp20, rc11 and rust, which is cpp20
             "//! expect arm: verified": cannot be understood; write for example `//! expect tso pso -D N=2: violation assertion, finals 4`
         4:1 `-D N` is not of the form `-D N=2`
             "//! expect sc -D N: verified": cannot be understood; write for example `//! expect tso pso -D N=2: violation assertion, finals 4`
