@@ -63,7 +63,7 @@ fn customer(me: u32, threads: u32, rounds: u32) -> Routine {
         code.extend([store(number(me), MINE.into()), fence(), store(choosing(me), 0.into())]);
         for other in (0..threads).filter(|&other| other != me) {
             spin(&mut code, &mut loops, choosing(other), SEEN.into());
-            // Whoever has a smaller number, or the same and a smaller index, goes first.
+            // The thread with the smaller number, or the same and a smaller index, goes first.
             let op = if other < me { BinaryOp::Le } else { BinaryOp::Lt };
             let waits = Expr::from(SEEN).binary(op, MINE.into()).binary(BinaryOp::And, SEEN.into());
             spin(&mut code, &mut loops, number(other), waits);

@@ -68,11 +68,11 @@ impl Guard {
             return Guard { alarm, thread: None };
         }
         if bounds.time == Some(Duration::ZERO) {
-            // Nobody has to wait for the thread to find that out.
+            // The command need not wait for the thread to notice that.
             alarm.ringing.store(TIME, Ordering::Relaxed);
         }
         let post = Post { what: what.to_string(), bounds, started: Instant::now(), alarm: Arc::clone(&alarm) };
-        // Without a thread nobody looks, but for the search itself.
+        // Without a thread only the search itself looks.
         let thread = thread::Builder::new().name("guard".to_string()).spawn(move || post.keep()).ok();
         Guard { alarm, thread }
     }

@@ -24,7 +24,7 @@ impl Meter {
     }
 }
 
-/// The bytes that a search may have if nobody says: three quarters of what the machine or its control group has, where that is known.
+/// The bytes that a search may have by default: three quarters of what the machine or its control group has, where that is known.
 pub(crate) fn default_limit() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| field(&text, "MemTotal:"));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();

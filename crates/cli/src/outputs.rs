@@ -56,7 +56,7 @@ impl<'f> Outputs<'f> {
             for (shown, schedule) in violations.chain(witnesses).filter(|_| weak) {
                 shown.sequential = Some(sequential(program, schedule));
             }
-            // Of a program that goes wrong, the reads are those of executions that nobody wants.
+            // Of a program that goes wrong, the reads are those of executions that go wrong, too.
             let budget = if report.verdict() == Verdict::Violation { SURVEYED_STATES / 10 } else { SURVEYED_STATES };
             let bounds = self.flags.limits.resources.bounds_of_survey();
             let stopwatch = Stopwatch::start(format!("{}: survey", program.source.name), bounds, None);

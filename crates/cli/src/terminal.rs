@@ -25,7 +25,7 @@ impl Terminal {
         self.out
     }
 
-    /// Writes to standard output, at once. That nobody reads on is no mistake, and changes nothing but who sees it: a reader that takes only the first lines gets the exit code of all of them.
+    /// Writes to standard output, at once. A closed pipe is no mistake, and changes no exit code: a reader that takes only the first lines gets the exit code of all of them.
     pub(crate) fn print(&self, text: &str) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -49,7 +49,7 @@ impl Terminal {
         self.complain(&report::warning(message, self.err));
     }
 
-    /// A standard error that nobody reads is not worth failing for.
+    /// A closed standard error is not worth failing for.
     fn complain(&self, text: &str) {
         let _ = io::stderr().write_all(text.as_bytes());
     }

@@ -1,4 +1,4 @@
-//! What a search cannot know itself: the time, Ctrl-C, and somebody who looks at a terminal.
+//! What a search cannot know itself: the time, Ctrl-C, and whether there is a terminal.
 
 use crate::dump::Dump;
 use crate::guard::{Bounds, Guard};

@@ -73,7 +73,7 @@ impl Sketch {
         }
     }
 
-    /// Who forks a thread, with the parent's number in range.
+    /// The thread that forks a thread, with the parent's number in range.
     fn parent(&self, index: usize) -> Option<Parent> {
         let parent = self.threads[index].parent.filter(|_| (1..=HANDLES).contains(&index))?;
         Some(Parent { thread: parent.thread % index, ..parent })

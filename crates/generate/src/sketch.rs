@@ -36,7 +36,7 @@ pub struct CellSketch {
 pub struct ThreadSketch {
     /// Its name.
     pub name: String,
-    /// Who forks it. Nobody: it runs from the start.
+    /// The thread that forks it. None: it runs from the start.
     pub parent: Option<Parent>,
     /// What it does.
     pub body: Vec<Statement>,

@@ -1,6 +1,6 @@
 //! Locations: names of shared cells that mean the same in every execution.
 //!
-//! A global is its index. A heap cell is named by who allocated it, not by when: the thread's key, the number of
+//! A global is its index. A heap cell is named by the thread that allocated it, not by when: the thread's key, the number of
 //! the allocation within that thread, and the offset. So an address depends on nothing but the thread's own past,
 //! which is what makes threads deterministic functions of the values they read.
 
@@ -30,7 +30,7 @@ impl Loc {
             .then(|| Loc(HEAP | thread_key << (OFFSET_BITS + BLOCK_BITS) | u64::from(block) << OFFSET_BITS))
     }
 
-    /// The cell at a numeric address, for programs that compute addresses. No thread has key 0, so these are nobody's blocks.
+    /// The cell at a numeric address, for programs that compute addresses. No thread has key 0, so these are blocks of no thread.
     /// Requires an address of at least [`Loc::FIRST_ADDRESS`].
     pub fn address(address: i64) -> Loc {
         Loc(HEAP.wrapping_add_signed(address.wrapping_sub(Loc::FIRST_ADDRESS)))

@@ -1,4 +1,4 @@
-//! What everybody may name: threads, locations, steps and schedules, failures, verdicts, places in a source text.
+//! What every module may name: threads, locations, steps and schedules, failures, verdicts, places in a source text.
 
 pub(crate) mod failure;
 pub(crate) mod ids;

@@ -115,7 +115,7 @@ fn note_failure(report: &Report, failures: &mut Vec<EngineFailure>) {
     }
 }
 
-/// Runs executions one by one. Nothing, if somebody else has to find out.
+/// Runs executions one by one. Nothing, if another engine has to go on.
 fn run<S: Comparable>(
     mcr: Search<S>,
     subject: &S,
@@ -141,7 +141,7 @@ fn run<S: Comparable>(
     is_over.then_some(report)
 }
 
-/// Whether somebody has set a limit: then they want to know how far a search comes with it, and all states are visited while they are few.
+/// Whether a limit is set: then the user wants to know how far a search comes with it, and all states are visited while they are few.
 fn is_limited(options: &Options) -> bool {
     let limits = &options.limits;
     [limits.states, limits.executions, limits.events].into_iter().any(|limit| limit != u64::MAX)

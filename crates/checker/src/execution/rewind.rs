@@ -21,7 +21,7 @@ pub(crate) struct Rewindable<'a, S: Describe> {
     differs: Option<String>,
 }
 
-/// Who takes a step: the thread as it was before.
+/// The thread that takes a step, as it was before.
 pub(crate) struct Acting {
     pub(crate) key: ThreadKey,
     /// Where its operation stands.
@@ -97,7 +97,7 @@ impl<'a, S: Describe> Rewindable<'a, S> {
         }
     }
 
-    /// Who took the last step.
+    /// The thread that took the last step.
     pub(crate) fn acting(&self) -> &Acting {
         &self.before.last().expect("a step was taken").acting
     }

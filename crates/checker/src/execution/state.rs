@@ -50,9 +50,9 @@ pub struct Shared {
     held: Vec<(u32, LockMode, ThreadId)>,
     /// Threads that wait for a condition variable, sorted, and whether they have been notified.
     waiting: Vec<(u32, ThreadId, bool)>,
-    /// For each global cell, who wrote it last, and how often without anyone else accessing it. Nothing where nobody asks.
+    /// For each global cell, the thread that wrote it last, and how often it did so while no other thread accessed it. Empty unless it is needed.
     runs: Option<Vec<(ThreadId, u32)>>,
-    /// For locks and threads, sorted: how often a thread took and gave back a lock since anyone else did something that those who poll it must know.
+    /// For locks and threads, sorted: how often a thread took and gave back a lock since another thread did something that threads which poll it must know.
     visits: Vec<(u32, ThreadId, u32)>,
 }
 
@@ -71,7 +71,7 @@ impl Shared {
         }
     }
 
-    /// Remembers from now on who accesses which cell and which lock.
+    /// Remembers from now on which thread accesses which cell and which lock.
     pub fn watch_accesses(&mut self) {
         self.runs = Some(Vec::new());
     }
@@ -86,7 +86,7 @@ impl Shared {
         count_run(writer, times, thread, writes);
     }
 
-    /// A thread has taken a lock or given it back, or has tried to take it and could not. Others who poll it may have to look again.
+    /// A thread has taken a lock or given it back, or has tried to take it and could not. Threads that poll it may have to look again.
     pub fn note_visit(&mut self, lock: u32, thread: ThreadId, could: bool, tells_pollers: bool) {
         if self.runs.is_none() {
             return;
@@ -103,7 +103,7 @@ impl Shared {
         }
     }
 
-    /// How often a thread has taken or given back a lock since anyone else did something that those who poll it must know.
+    /// How often a thread has taken or given back a lock since another thread did something that threads which poll it must know.
     pub fn visits_of(&self, lock: u32, thread: ThreadId) -> u32 {
         self.visit(lock, thread).map_or(0, |at| self.visits[at].2)
     }
@@ -229,7 +229,7 @@ impl Shared {
         at.map(|at| self.held.remove(at)).is_ok()
     }
 
-    /// Who holds the lock.
+    /// The threads that hold the lock.
     pub fn holders(&self, lock: u32) -> impl Iterator<Item = ThreadId> {
         self.held.iter().filter(move |held| held.0 == lock).map(|held| held.2)
     }

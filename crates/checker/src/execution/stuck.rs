@@ -113,7 +113,7 @@ impl<S: Subject> Machine<'_, S> {
     /// them a write, and not both read-modify-writes. A thread that spins is at its read all the time.
     ///
     /// Where stores can overtake one another, one that still waits can race too: others may already have seen
-    /// that its thread went on. In a FIFO nobody has, so such a race shows when the store is the next operation.
+    /// that its thread went on. In a FIFO no store does, so such a race shows when the store is the next operation.
     pub fn races(&self, state: &State<S::Thread>) -> Vec<Race> {
         let running = state.threads.iter().enumerate().filter(|(_, thread)| thread.status == Status::Running);
         let operations: Nexts = running

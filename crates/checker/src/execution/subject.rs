@@ -41,12 +41,12 @@ pub trait Subject {
         &[]
     }
 
-    /// Whether the machine is to remember who accessed which cell or lock last: for [`Subject::unseen`] and [`Poll::Visited`].
+    /// Whether the machine is to remember which thread accessed which cell or lock last: for [`Subject::unseen`] and [`Poll::Visited`].
     fn has_unseen(&self) -> bool {
         false
     }
 
-    /// Whether a read-modify-write counts as a read where it leaves the value that it finds: nobody can tell it from one then. Not so if the order of all
+    /// Whether a read-modify-write counts as a read where it leaves the value that it finds: then no thread can tell it from one. Not so if the order of all
     /// operations on the object matters, whatever their values.
     fn may_be_silent(&self, _: &Operation) -> bool {
         false
@@ -73,7 +73,7 @@ pub trait Subject {
         false
     }
 
-    /// The lock that keeps everybody but its holder from memory, if there is one.
+    /// The lock that keeps all threads but its holder from memory, if there is one.
     fn bus(&self) -> Option<u32> {
         None
     }
@@ -90,7 +90,7 @@ pub trait Subject {
         true
     }
 
-    /// Hands over the cells that a thread has made since it was last asked, with their first values. Nobody else can know them yet.
+    /// Hands over the cells that a thread has made since it was last asked, with their first values. No other thread can access them yet.
     fn take_new_cells(&self, _: &mut Self::Thread, _: &mut dyn FnMut(Loc, i64)) {}
 
     /// Hands over the objects that a thread has dropped since it was last asked.

@@ -10,7 +10,7 @@
 //!
 //! *PSO.* The paper stops at TSO, where a trace can always be built up so that only loads turn out non-SC: stores in the order in which they reach memory.
 //! Where stores overtake one another there is no such order that every thread's program order fits, too. But a smallest trace that is not
-//! SC has an event that comes last in its thread and that nobody reads, without which it is SC: a load, or a store, or a read-modify-write, which some
+//! SC has an event that comes last in its thread and that no event reads, without which it is SC: a load, or a store, or a read-modify-write, which some
 //! store that happens before it has come after in memory. So those are asked for too: can this store have arrived before one that happens before it? Nothing
 //! may come between a read-modify-write and what it reads. Locks and the like never are that event: they act in
 //! one order that everything agrees with. A free could be, but only of a block that a store may still be on its way to; that is asked by itself.
@@ -28,7 +28,7 @@ pub(super) struct Borderline {
     memory: MemoryModel,
     clocks: Clocks,
     threads: Vec<ThreadKey>,
-    /// For each object, who wrote it, in order.
+    /// For each object, the events that wrote it, in order.
     writes: Vec<Vec<EventId>>,
     initial: Vec<i64>,
 }

@@ -6,7 +6,7 @@
 //!
 //! This is the paper's Figure 3 but for three things. Whether a load comes before something is never asked, so loads are not counted there. There, threads and cells have clocks of their own; here, events have, and threads and
 //! cells know their last events, so that an event is taken back by forgetting it. And there, a load comes after every store that is coherence-before the one it
-//! reads, even if it reads a store of its own thread. That store may still have been in the buffer, and then nobody else's came before the load:
+//! reads, even if it reads a store of its own thread. That store may still have been in the buffer, and then no other thread's came before the load:
 //! `x = 2; r = x; s = y ‖ y = 1; x = 1` ends with `r = 2, s = 0, x = 2` under TSO. Here such a load comes after nothing.
 
 use crate::execution::{MemoryModel, Operation};
@@ -63,7 +63,7 @@ pub(super) struct Event {
     n_threads: u16,
 }
 
-/// What an event touched, and who did before.
+/// What an event touched, and the events that touched it before.
 #[derive(Clone, Copy)]
 struct Link {
     object: Object,
@@ -273,7 +273,7 @@ impl Clocks {
         if taken.joins_all {
             for other in 0..self.threads.len() {
                 let Thread { last, issued, .. } = self.threads[other];
-                // Whoever has ended has drained.
+                // A thread that has ended has drained its buffer.
                 if last != NONE {
                     self.join(last, 0..self.n_full);
                     self.join(issued, self.n_full..self.n_all);
@@ -302,7 +302,7 @@ impl Clocks {
         }
     }
 
-    /// Who has touched an object since it was last written, last first.
+    /// The events that touched an object since it was last written, last first.
     pub(super) fn touches_since(&self, object: Object) -> impl Iterator<Item = EventId> + '_ {
         let mut next = self.objects.get(object as usize).map_or(NONE, |touched| touched.since);
         std::iter::from_fn(move || {

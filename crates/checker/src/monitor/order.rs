@@ -17,7 +17,7 @@ pub(super) struct Event {
     pub(super) name: String,
 }
 
-/// Events, those of a thread in program order, and who touched what in which order.
+/// Events, those of a thread in program order, and for each object the events that touched it, in order.
 #[derive(Default)]
 pub(super) struct TraceOrder {
     pub(super) events: Vec<Event>,

@@ -18,7 +18,7 @@ pub(crate) struct Witness {
     pub(crate) message: String,
     /// The store that waits, what of its thread overtakes it, and then the rest of the cycle.
     pub(crate) places: Vec<(String, Span)>,
-    /// Who waits for what, so that it is the same in every execution.
+    /// Which thread waits for what, so that it is the same in every execution.
     pub(crate) identity: Vec<(ThreadKey, u32)>,
 }
 

@@ -40,7 +40,7 @@ impl Essence {
             return Essence { groups: vec![vec![]; routine.code.len()] };
         }
         let groups = (0..routine.code.len() as Pc).map(|pc| match routine.code[pc as usize] {
-            // Nobody stops here, unless for good.
+            // No thread stops here, unless for good.
             Instr::Assign { .. } | Instr::Jump { .. } | Instr::Branch { .. } | Instr::Alloc { .. } => vec![],
             _ => groups(routine, pc, liveness),
         });

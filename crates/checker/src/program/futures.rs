@@ -1,6 +1,6 @@
 //! What threads can still do: for every instruction, what its thread can read and write from there on, as far as places are known before the program runs.
 //!
-//! Searches of states use it to let steps go first that concern nobody else (`alone.rs`, `robustness/search/`).
+//! Searches of states use it to let steps go first that are independent of all other threads (`engines/states/alone.rs`, `engines/lazy/search/`).
 
 use super::{Expr, ExprOver, Instr, Pc, Place, Program};
 use crate::base::Loc;

@@ -94,7 +94,7 @@ pub enum LockKind {
     Mutex,
     /// One exclusive holder or many shared ones.
     RwLock,
-    /// The way to memory: one holder, and nobody else reads or writes memory meanwhile.
+    /// The bus: while a thread holds it, no other thread reads or writes memory.
     Bus,
 }
 

@@ -1,4 +1,4 @@
-//! Programs as text: one line per instruction, names as in the source. For people who want to see what runs, and for tests.
+//! Programs as text: one line per instruction, names as in the source. To see what runs, and for tests.
 
 use super::{
     Access, BinaryOp, Expr, ExprOver, FinalExpr, FinalValue, Indexed, Instr, LockMode, Ordering, Place, Program,
@@ -182,7 +182,7 @@ fn array_name(element: &str) -> &str {
 }
 
 fn print_expr<L: Copy>(expr: &ExprOver<L>, leaf: &impl Fn(L) -> String) -> String {
-    // Operands in parentheses wherever they are not simple: nobody has to know precedences to read this.
+    // Operands in parentheses wherever they are not simple: readers need not know precedences.
     let operand = |expr: &ExprOver<L>| match expr {
         ExprOver::Binary(..) => format!("({})", print_expr(expr, leaf)),
         _ => print_expr(expr, leaf),

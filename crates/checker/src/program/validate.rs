@@ -3,7 +3,7 @@
 use super::{FinalValue, Instr, Place, Program, Reg, Routine};
 
 /// Says what is wrong with a program, if anything. Front ends never produce such a program: a message is a bug of
-/// the front end (or of whoever built the program by hand).
+/// the front end (or of code that built the program by hand).
 pub fn validate(program: &Program) -> Result<(), String> {
     for routine in &program.routines {
         validate_routine(program, routine).map_err(|what| format!("routine `{}`: {what}", routine.name))?;

@@ -19,9 +19,9 @@ pub struct Fence {
 /// On which side of an instruction a fence stands, or how the instruction changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
-    /// Whoever comes to the instruction passes the fence first.
+    /// A thread that comes to the instruction passes the fence first.
     Before,
-    /// Whoever has executed the instruction passes the fence next; whoever jumps behind it does not.
+    /// A thread that has executed the instruction passes the fence next; one that jumps behind it does not.
     After,
     /// No fence: the instruction, a store, is a release store.
     Release,

@@ -40,7 +40,7 @@ impl<'a, S: Describe> Findings<'a, S> {
         }
     }
 
-    /// Nothing can happen any more. Gives `false` if an assumption did not hold: nobody is interested in that.
+    /// Nothing can happen any more. Gives `false` if an assumption did not hold: such an execution does not count.
     pub(crate) fn ended(
         &mut self,
         machine: &Machine<'a, S>,

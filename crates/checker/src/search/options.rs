@@ -15,7 +15,7 @@ pub struct Options {
     /// What to watch for on the side. SC executions are run, whatever the memory model, and the engine is `dpor` unless it is another
     /// that runs them.
     pub monitor: Option<Monitor>,
-    /// Visit fewer states where a search of states can tell that the others show nothing new: steps that concern nobody else go first, and threads that only
+    /// Visit fewer states where a search of states can tell that the others show nothing new: steps that are independent of all other threads go first, and threads that only
     /// read are looked at one at a time.
     pub reduced: bool,
     /// Find everything that is wrong, not just the first.

@@ -112,7 +112,7 @@ pub enum ViolationKind {
     Failure(FailureKind),
     /// Threads wait for one another.
     Deadlock,
-    /// Threads spin, and nobody can end it.
+    /// Threads spin, and no thread can end it.
     Livelock,
     /// Unsynchronised accesses to a plain cell.
     DataRace,

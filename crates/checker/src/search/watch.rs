@@ -22,7 +22,7 @@ pub trait Watch: Sync {
         false
     }
 
-    /// A worker begins a stage of its work: whoever has a clock can measure it.
+    /// A worker begins a stage of its work: a watch with a clock can measure it.
     fn enter(&self, _: Stage) {}
 
     /// A worker is done with the stage that it began last.

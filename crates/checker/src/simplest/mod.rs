@@ -17,7 +17,7 @@ use crate::search::{Options, Report, Violation, Watch, is_shown};
 
 /// Replaces the schedules of a report's violations by simpler ones, where there are. The same every time: the effort is bounded by
 /// numbers of states and steps, not by time.
-/// But for whoever has a clock: what has not become simpler when the watch says so stays as it is.
+/// The watch can end this: then the simplest so far is taken.
 pub fn simplify(program: &Program, options: &Options, report: &mut Report, watch: &dyn Watch) {
     if report.violations.is_empty() {
         return;
@@ -34,7 +34,7 @@ pub fn simplify(program: &Program, options: &Options, report: &mut Report, watch
         }
         let candidate = Violation { schedule, ..violation.clone() };
         if is_shown(subject, options, &candidate) {
-            // Who waits for what is said in terms of where the execution has come to.
+            // The failure's words say which thread waits for what at the end of this execution.
             let replayed = judged(subject, options.rules, &candidate.schedule, |_, _| false).ok();
             let shown = replayed.and_then(|replay| replay.violations.into_iter().find(|shown| same(shown, &candidate)));
             let message = shown.map_or(candidate.message.clone(), |shown| shown.message);

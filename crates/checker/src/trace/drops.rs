@@ -1,7 +1,7 @@
 //! Whether a run shows that objects are dropped after their last use.
 //!
-//! Engines that learn from runs know no drops. They need not where the order of each use and the drop is the same in every execution with these histories: it follows from the order within
-//! threads, from forks and joins, and from references that are counted, as whoever gives back the last one comes after all others. A run in which a drop and a use are
+//! Engines that learn from runs do not see drops. They need not see them where the order of each use and the drop is the same in every execution with these histories: it follows from the order within
+//! threads, from forks and joins, and from counted references, as the thread that gives back the last one comes after all others. A run in which a drop and a use are
 //! not ordered so is left to engines that reverse them.
 
 use super::{Run, RunEvent};

@@ -23,7 +23,7 @@ pub(crate) struct Histories {
 /// A thread and what it has seen.
 pub(crate) type History = i64;
 
-/// The version of an object that nobody has changed. Histories have larger numbers, and a lock that could not be taken a smaller one.
+/// The version of an object that no thread has changed. Histories have larger numbers, and a lock that could not be taken a smaller one.
 pub(crate) const INITIAL: i64 = 1;
 
 /// What opaque objects hold in one execution.
@@ -96,7 +96,7 @@ impl<'j> Versions<'j> {
         let mut result = performed.history_entry();
         match performed.operation {
             Some(Operation::Count { by, sees_last, .. }) => result = seen_of_count(by, sees_last, result),
-            // Who waits for a thread may be given what it has come to.
+            // A join may return what the joined thread computed.
             Some(Operation::Join { thread: of }) if object.is_some() && performed.failure.is_none() => {
                 result = self.history(of);
             }
@@ -128,7 +128,7 @@ impl Versions<'_> {
     }
 }
 
-/// What who changes a count of references sees of it: nothing, or whether it gives back the last. Who changes nothing sees the count.
+/// What an operation on a reference count sees: an increment nothing, a decrement whether it was the last, a load the count.
 pub(crate) fn seen_of_count(by: i64, sees_last: bool, count: i64) -> i64 {
     match by {
         0 => count,
@@ -147,7 +147,7 @@ pub(crate) fn sees_contents(operation: &Operation) -> bool {
         | Operation::Read { .. }
         | Operation::Rmw { .. }
         | Operation::Cas { .. } => true,
-        // Whoever can write plain data can read it first.
+        // A thread that can write plain data can read it first.
         Operation::Write { access, .. } => *access == Access::Plain,
         _ => false,
     }

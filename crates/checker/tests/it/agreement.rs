@@ -27,7 +27,7 @@ pub(crate) fn agree(sketch: &Sketch, memory: MemoryModel, rules: Rules) -> Resul
     if spins {
         found.histories.clone_from(&expected.histories);
     }
-    // Whether those who are left go on for ever where somebody has failed or given up: the reference does not ask.
+    // Whether the other threads go on for ever where one has failed or given up: the reference does not ask.
     let retries = sketch.any(|statement| statement.is_loop() && !matches!(statement, Statement::Spin { .. }));
     let gives_up = sketch.any(|statement| matches!(statement, Statement::Assume(_) | Statement::Choose { .. }));
     if retries && (gives_up || !expected.failures.is_empty()) {

@@ -167,7 +167,7 @@ fn icb_over_traces_agrees(memory: MemoryModel, programs: u32) {
             return Ok(());
         }
         for preemptions in [0, 1, 2, u32::MAX - 1] {
-            // Who goes on makes states differ here: there are more of them than there are for the others.
+            // The thread that goes on makes states differ here: there are more of them than there are for the others.
             let states = search(Engine::Icb { preemptions, traces: false }, u64::MAX);
             let traces = search(Engine::Icb { preemptions, traces: true }, u64::MAX);
             if traces.final_states != states.final_states || violations(&traces) != violations(&states) {

@@ -19,7 +19,7 @@ fn findings(report: &Report) -> (Vec<String>, Vec<bool>, Vec<unthread_checker::p
         .violations
         .iter()
         .map(|violation| {
-            // One execution stands for all that are stuck at the same places; by whom a lock is held, or who was notified, may differ between them.
+            // One execution stands for all that are stuck at the same places; which thread holds a lock, or was notified, may differ between them.
             let message = match violation.kind {
                 ViolationKind::Deadlock | ViolationKind::Livelock => "",
                 _ => &violation.message,
@@ -179,7 +179,7 @@ fn a_pointer_that_leads_nowhere_always_fails() {
     );
 }
 
-/// Whoever spins on a block goes on when it is freed, whichever of the cells that it looks at comes first.
+/// A thread that spins on a block goes on when it is freed, whichever of the cells that it looks at comes first.
 #[test]
 fn a_thread_that_spins_on_a_block_notices_that_it_is_freed() {
     for condition in ["p.value == 0", "x == 0 && p.value == 0", "p.value == 0 && x == 0"] {

@@ -12,7 +12,7 @@ use unthread_checker::base::{Diagnostic, Source};
 use unthread_checker::frontend::{litmus, trencher, ut};
 use unthread_checker::program::{Program, validate};
 
-/// Inputs for each parser, if nobody asks for more.
+/// Inputs for each parser by default.
 const INPUTS: usize = 30_000;
 
 /// More than any text needs, also on a busy machine.

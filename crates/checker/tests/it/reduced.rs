@@ -64,7 +64,7 @@ fn finds_something(sketch: &Sketch, memory: MemoryModel) -> Result<(), String> {
     let fewer = check(&program, &Options { reduced: true, all_violations: false, ..options }, &Unwatched);
     let known = violations(&all);
     let is_right = match fewer.stop {
-        // Each was replayed; which threads are stuck together can depend on who was left out.
+        // Each was replayed; which threads are stuck together can depend on which was left out.
         StopReason::Violation => !known.is_empty() && fewer.violations.len() == 1,
         _ => known.is_empty() && findings(&all) == findings(&fewer),
     };

@@ -62,7 +62,7 @@ const ENGINES: [Engine; 4] = [
 /// What all engines must agree on.
 fn findings(report: &Report) -> impl PartialEq + std::fmt::Debug {
     let observed: Vec<bool> = report.observations.iter().map(|observation| observation.witness.is_some()).collect();
-    // Who goes on for ever, and where they are then, depends on which of the states without an end is looked at.
+    // Which threads go on for ever, and where they are then, depends on which of the states without an end is looked at.
     let (livelocks, others): (Vec<Violation>, Vec<Violation>) =
         report.violations.iter().cloned().partition(|violation| violation.kind == ViolationKind::Livelock);
     let others = Report { violations: others, ..report.clone() };
@@ -189,7 +189,7 @@ fn a_thread_that_spins_goes_on_whatever_its_loop_begins_with() {
     }
 }
 
-/// Whether `w3` can find `x` changed once more is a question that `cumulative` takes minutes for. Whoever asks it can stop it, and `auto` does.
+/// Whether `w3` can find `x` changed once more is a question that `cumulative` takes minutes for. A watch can stop it, and `auto` does.
 #[test]
 fn auto_does_not_wait_for_a_question_that_takes_long() {
     let text = "shared x = 1, z = 0;

@@ -38,7 +38,7 @@ type EventId = (ThreadKey, u32);
 struct Look {
     /// For each thread, the result of each operation, where it came from, and whether it failed.
     events: BTreeMap<ThreadKey, Vec<(i64, Vec<EventId>, bool)>>,
-    /// For each cell, the stores in the order in which they reached memory; for each lock and so on, who changed it.
+    /// For each cell, the stores in the order in which they reached memory; for each lock and so on, the events that changed it.
     changes: BTreeMap<(u8, u64), Vec<EventId>>,
 }
 
@@ -111,7 +111,7 @@ impl<T: Clone> Execution<T> {
         }
         for (object, exclusive) in objects(&operation, performed.result) {
             match exclusive {
-                // Sharers and those who only look are told apart from those before them who changed something.
+                // Shared accesses and reads are ordered after the changes before them.
                 Some(false) => sources.extend(self.changes(object).last().copied()),
                 Some(true) => self.changes(object).push(event),
                 None => sources.extend(self.look.changes.get(&(object.0 + 100, object.1)).into_iter().flatten()),
@@ -209,7 +209,7 @@ fn findings(report: &Report) -> (BTreeSet<String>, Vec<bool>, Vec<FinalState>) {
     let describe = |violation: &unthread_checker::search::Violation| match violation.kind {
         // Which threads go on for ever depends on which of the states without an end is looked at.
         ViolationKind::Livelock => "livelock".to_string(),
-        // One execution stands for all that are stuck at the same places; by whom a lock is held, or who was notified, may differ between them.
+        // One execution stands for all that are stuck at the same places; which thread holds a lock, or was notified, may differ between them.
         ViolationKind::Deadlock => format!("deadlock at {:?}", places(violation)),
         kind => format!("{} at {:?} of {:?}: {}", kind.name(), violation.span, violation.thread, violation.message),
     };

@@ -17,15 +17,15 @@ const CASES: u32 = 1_250;
 /// The n-th event of a thread.
 type Event = (ThreadKey, usize);
 
-/// What an event read, and from whom.
+/// What an event read, and from which write.
 type Reads = Vec<(Loc, Option<Event>)>;
 
 /// What an execution so far comes to.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 struct Trace {
-    /// For each event of a thread, what it read and from whom.
+    /// For each event of a thread, what it read and from which write.
     reads: BTreeMap<ThreadKey, Vec<Reads>>,
-    /// Who wrote a cell, in order of arrival.
+    /// The writes to a cell, in order of arrival.
     coherence: BTreeMap<Loc, Vec<Event>>,
     /// Stores on their way.
     waiting: BTreeMap<ThreadKey, Vec<(Loc, Event)>>,

@@ -6,8 +6,8 @@
 //! already taken part (program order), or the step conflicts with one that has. If one of them conflicts with the
 //! first hidden store, the stores can be let go, and the load happens before the store that it comes after.
 //!
-//! So nobody sees what is hidden, of the hidden stores only the last to each cell matters, and after the load only who takes
-//! part and what was touched. This keeps the search finite where data is, however long a thread hides its stores.
+//! So no other thread sees what is hidden, of the hidden stores only the last to each cell matters, and after the load only which
+//! threads take part and what was touched. This keeps the search finite where data is, however long a thread hides its stores.
 //!
 //! *PSO.* The same shape does, but that the attacker hides only what it must: stores to cells that are hidden already, and all stores once it
 //! has passed a barrier. Other stores reach memory at once, and the attacker stops after a load or after a store that others see. Why one attacker
@@ -15,7 +15,7 @@
 //! any one of the last events T is SC's, so every cycle goes through all of them, always in the same order (a short cut would be a shorter cycle); it leaves them by coherence or
 //! from-read, and everything on the way from one of them, e, to the next, f, is in f's past alone. On some such way PSO keeps less than program
 //! order. On it, (1) no store that e misses is read by another thread: reads and whatever comes after them keep their order, up to f. Nor is it a
-//! read-modify-write. (2) So e can as well miss only the newest of them, w: nobody reads e. Now every cycle
+//! read-modify-write. (2) So e can as well miss only the newest of them, w: no event reads e. Now every cycle
 //! goes from e to w and on by program order. (3) What cannot overtake w is not read by others either, for the same reason, and can as well come last in
 //! memory. Then without program order from these hidden stores onwards there is no cycle left: everything else happens in an order of SC's, and w after e.
 

@@ -2,7 +2,7 @@
 //!
 //! The machine is that of the memory model. A store that may not wait is flushed at once. One that may, and every store behind it, stays in the buffer
 //! until it is flushed by a step of its own; a load goes ahead only if all stores that wait may wait for it. Filling
-//! a buffer is nobody's business, so a thread goes on with its stores until it comes to something else.
+//! a buffer is invisible to other threads, so a thread goes on with its stores until it comes to something else.
 
 use super::delays::{Delays, Site, site};
 use crate::base::{Action, Loc, Step, ThreadId};
@@ -19,7 +19,7 @@ pub(crate) struct Plan {
     pub(crate) eager: bool,
     /// Whether to look for attacks.
     pub(crate) attacks: bool,
-    /// Whether steps that concern nobody else go first.
+    /// Whether steps that are independent of all other threads go first.
     pub(crate) reduces: bool,
 }
 
@@ -86,7 +86,7 @@ impl<'a, S: Comparable> Emulation<'a, S> {
         n_waiting >= self.bound && is_buffered(operation)
     }
 
-    /// Lets a thread perform its operation, and go on as far as nobody can see. Requires that the machine can take the step. Notes every
+    /// Lets a thread perform its operation, and go on as long as its steps are invisible to others. Requires that the machine can take the step. Notes every
     /// step of the machine.
     pub(crate) fn perform(
         &self,
@@ -140,7 +140,7 @@ impl<'a, S: Comparable> Emulation<'a, S> {
         site(self.machine.subject, &state.threads[thread.index()].local)
     }
 
-    /// What an operation touches. A store that waits, or a load that sees one, is nobody's business: then it is not done `at_once`.
+    /// What an operation touches. A store that waits, or a load that sees one, is invisible to others: then it is not done `at_once`.
     pub(crate) fn touched(
         &self,
         state: &State<S::Thread>,
@@ -160,7 +160,7 @@ impl<'a, S: Comparable> Emulation<'a, S> {
                 let mode = if performed.written.is_some() { Mode::Write } else { Mode::Read };
                 touch_cell(&mut touched, loc, mode);
             }
-            // Everybody who reads or writes memory meets the holder of the bus there.
+            // Each access to memory conflicts with the thread that holds the bus.
             Operation::Lock { lock, .. } | Operation::Unlock { lock, .. }
                 if self.machine.subject.bus() == Some(lock) => {}
             Operation::Lock { lock, mode, .. } | Operation::Unlock { lock, mode, .. } => {

@@ -1,4 +1,4 @@
-//! Which steps concern nobody else, now or later: taking one of them first loses nothing (partial order reduction).
+//! Steps that are independent of all other threads, now and later: taking one of them first loses nothing (partial order reduction).
 //!
 //! A thread all of whose next steps touch only what no other thread can still change (or, for a store, see) goes
 //! first, alone. Whatever the others do, including any attack, they can do after it just as well: a step that an attack begins with, ends

@@ -71,7 +71,7 @@ pub(crate) struct Origin {
 pub(crate) enum How {
     /// A step of the program with the delays that are built in.
     Step(Action),
-    /// The attacker's step, whose stores nobody sees.
+    /// The attacker's step, whose stores no other thread sees.
     Hidden(Action),
     /// The attacker's store that goes ahead of what is hidden.
     Shown,

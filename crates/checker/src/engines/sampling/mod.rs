@@ -1,4 +1,4 @@
-//! Sampling: one execution after the other, each with a schedule that someone picks. It never covers everything, so it
+//! Sampling: one execution after the other, each with a schedule that a `Picker` chooses. It never covers everything, so it
 //! never verifies anything; it ends when there have been as many executions as allowed.
 
 pub mod pct;
@@ -10,7 +10,7 @@ use crate::monitor;
 use crate::search::findings::Findings;
 use crate::search::{Options, Report, StopReason, Watch};
 
-/// How many executions to run if nobody says.
+/// How many executions to run by default.
 const EXECUTIONS: u64 = 10_000;
 /// How often the watch is asked, in executions.
 const LOOK_EVERY: u64 = 64;

@@ -1,8 +1,8 @@
-//! Which thread may go first, alone: one whose next step concerns nobody else, now or later (partial order reduction).
+//! Which thread may go first, alone: one whose next step is independent of all others, now and later (partial order reduction).
 //!
 //! Such a step can be swapped with every step of other threads, and with the thread's own flushes, and none of them can keep it from happening. So whatever can be
 //! reached without taking it first can be reached, or the same with the step on top, by taking it first: every end, every failure and every data race.
-//! - A store that goes to the thread's buffer, a barrier, a choice, a failure, an end: nobody sees them.
+//! - A store that goes to the thread's buffer, a barrier, a choice, a failure, an end: no other thread sees them.
 //! - A read of what no other thread can write any more, and no other thread's buffer holds.
 //! - A write to memory, also a flush, of what no other thread can access any more.
 //!
@@ -18,7 +18,7 @@ use crate::program::{Access, Ordering};
 use crate::search::{Limits, Options};
 use smallvec::SmallVec;
 
-/// Knows who may go first.
+/// Knows which threads may go first.
 pub(crate) struct Alone<'a, S: Comparable> {
     machine: Machine<'a, S>,
     futures: Futures,
@@ -197,7 +197,7 @@ impl<'a, S: Comparable> Alone<'a, S> {
         if self.may_vanish(loc) { Touch::More } else { Touch::Changes(loc, self.futures.named(loc)) }
     }
 
-    /// Whether somebody could free the cell: then accesses can fail.
+    /// Whether a thread could free the cell: then accesses can fail.
     fn may_vanish(&self, loc: Loc) -> bool {
         loc.block().is_some() && self.machine.subject.code().frees()
     }

@@ -5,7 +5,7 @@
 //! reduction but the one for spinning threads (`execution/spin.rs`). What a thread can do next is remembered (`moves.rs`), which
 //! changes nothing but the time. Every other engine is tested against it.
 //!
-//! `auto` asks for fewer states (`Options::reduced`): then steps that concern nobody else go first (`alone.rs`), states between them are not stored, and threads that only read are looked at one
+//! `auto` asks for fewer states (`Options::reduced`): then steps that are independent of all other threads go first (`alone.rs`), states between them are not stored, and threads that only read are looked at one
 //! at a time (`spectators.rs`). That, too, is tested against the search of all states.
 
 use super::alone::Alone;
@@ -27,7 +27,7 @@ const LOOK_EVERY: u32 = 4096;
 const LONGEST_WAY: usize = 128;
 
 /// Histories are counted unasked as long as that takes no more than this many states: a fraction of a second. After a search that leaves out what shows nothing new, which is for
-/// those who have no time, they are not.
+/// users with little time, they are not.
 const CHEAP_STATES: u64 = 50_000;
 
 /// Searches everything and reports.
@@ -111,7 +111,7 @@ fn histories_within<S: Comparable>(
     (!search.met_bound).then(|| (stop == StopReason::Exhausted).then(|| search.histories.take().expect("it was given")))
 }
 
-/// A row as a state, once somebody needs that.
+/// A row as a state, where that is needed.
 type Spelled<T> = Option<State<T>>;
 
 struct Search<'a, 'w, S: Comparable> {
@@ -119,7 +119,7 @@ struct Search<'a, 'w, S: Comparable> {
     machine: Machine<'a, S>,
     visited: Visited<S::Thread>,
     moves: Moves,
-    /// Lets steps go first that concern nobody else.
+    /// Lets steps go first that are independent of all other threads.
     alone: Option<Alone<'a, S>>,
     /// Room for the state that is being expanded, for the next, and for the steps from one to the other.
     row: Vec<u32>,

@@ -20,7 +20,7 @@ use crate::search::{Options, Report, StopReason, Watch};
 /// How often the watch is asked, in states.
 const LOOK_EVERY: u64 = 4096;
 
-/// Nobody has run yet.
+/// No thread has run yet.
 const NOBODY: u32 = u32::MAX;
 
 /// Searches bound by bound and reports.

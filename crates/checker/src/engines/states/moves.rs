@@ -51,7 +51,7 @@ impl Moves {
         let thread = ThreadId(key.2);
         let mut steps = Vec::new();
         machine.steps_of(state, thread, &mut steps);
-        // Somebody who can go on is never taken for somebody who cannot: the first step is always there.
+        // A thread that can go on is never taken for one that cannot: the first step is always there.
         let steps = steps.into_iter().enumerate().take_while(|&(at, _)| at == 0 || watch.stop().is_none());
         let moves = steps.map(|(_, step)| take(machine, state, visited, step)).collect::<Rc<[Move]>>();
         let operation = machine.subject.operation(&state.threads[thread.index()].local);

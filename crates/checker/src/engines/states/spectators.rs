@@ -1,4 +1,4 @@
-//! Spectators: threads that only read. Nobody can tell whether they are there, so a search looks at one of them at a time.
+//! Spectators: threads that only read. No other thread can tell whether they are there, so a search looks at one of them at a time.
 //!
 //! What the other threads do does not depend on spectators, and what a spectator does depends on the others and on no other spectator. So everything that can go wrong with one of them goes wrong
 //! while the rest of them have not begun, and these can begin when nothing else can happen: they do not wait for anybody and end. Final states are the same in each of these searches. Spectators with the same code and
@@ -29,7 +29,7 @@ pub(crate) fn searches(program: &Program) -> Vec<Vec<bool>> {
     if searches.is_empty() { vec![vec![]] } else { searches }
 }
 
-/// Whether the instruction changes nothing that others see, waits for nobody, and leaves no execution without interest.
+/// Whether the instruction changes nothing that others see, never waits, and cannot make an execution irrelevant (`assume`).
 fn only_reads(instr: &Instr) -> bool {
     matches!(
         instr,

@@ -25,7 +25,7 @@ pub(crate) struct DataRaces {
     /// For each object, the last of them.
     last: FxHashMap<Loc, u32>,
     known: BTreeSet<(Loc, [Place; 2])>,
-    /// Lent to whoever looks for races.
+    /// Memory that is used again for each search for races.
     spare: Row,
 }
 

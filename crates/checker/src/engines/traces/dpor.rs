@@ -161,7 +161,7 @@ impl<'a, S: Describe> Search<'a, S> {
         Ok(self.any_step())
     }
 
-    /// Whether steps are taken back by running the threads again: then nobody has made sure that they do the same.
+    /// Whether steps are taken back by running the threads again: then it is not certain that they do the same.
     fn is_run_again(&self) -> bool {
         let mut threads = self.running.state.threads.iter();
         threads.any(|thread| self.machine.subject.copy(&thread.local).is_none())
@@ -298,7 +298,7 @@ impl<'a, S: Describe> Search<'a, S> {
         }
     }
 
-    /// How many preemptions there are after a step, and who runs then. Arrivals of stores are nobody's doing.
+    /// How many preemptions there are after a step, and which thread runs then. The arrival of a store is no thread's step.
     fn preemptions_after(&mut self, step: Step) -> (u32, Option<usize>) {
         let node = self.nodes.last().expect("there is a node for every state");
         let (preemptions, running) = (node.preemptions, node.running);

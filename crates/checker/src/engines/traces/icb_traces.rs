@@ -3,7 +3,7 @@
 //! Sleep sets and backtracking by races drop executions that may be the only ones within the bound. What CHESS does instead is sound: executions so far that
 //! have the same happens-before order, and the same thread running, have the same futures within the same bound, so one of them is
 //! gone on with, the one with the fewest preemptions. Such an execution is known by the last event of each thread, because an event here *is* its past: it is
-//! stored once for each thing done, thread, and set of events that it comes directly after. Stores that reach memory are events of their own, by nobody's doing, and a read that
+//! stored once for each thing done, thread, and set of events that it comes directly after. Stores that reach memory are events of their own, of no thread, and a read that
 //! sees a store on its way touches nothing. Under TSO and PSO that tells some executions apart that `dpor` does not.
 
 use crate::base::{Action, Span, Step, ThreadId};
@@ -87,7 +87,7 @@ struct Search<'a, S: Describe> {
     cut: bool,
 }
 
-/// Who touched an object: the last to write it, and who shared or read it since.
+/// The events that touched an object: the last write, and the reads and shared accesses since.
 #[derive(Clone)]
 struct Touched {
     write: u32,
@@ -268,7 +268,7 @@ impl<S: Describe> Search<'_, S> {
         let mut undo = Undo { last: self.last.clone(), stores, arrived, objects: Vec::new(), watched: false };
         let process = usize::from(taken.label.process);
         let before = match step.action {
-            // Of what a process has brought to memory only the last is remembered: whoever knows it knows those before.
+            // Of what a process has brought to memory only the last is remembered: it comes after those before.
             Action::Flush(at) => {
                 [self.stores[index].remove(at as usize), self.arrived.get(process).copied().unwrap_or(NONE)]
             }

@@ -1,7 +1,7 @@
 //! The reversal of a race: the steps to take in place of the race's first event.
 //!
 //! For a race between `e` and `e'` in an execution `E`: all events after `e` that do not happen after it, then `e'`. If `e'` takes a lock that others share, those are
-//! left out, too, by whom it would still be held.
+//! left out, too, if their threads would still hold it.
 
 use crate::trace::happens_before::footprint::{Footprint, Mode};
 use crate::trace::happens_before::gate::{is_free, view};

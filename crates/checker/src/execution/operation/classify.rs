@@ -154,7 +154,7 @@ impl Operation {
         }
     }
 
-    /// The condition variable that it notifies, and whether it wakes all who wait.
+    /// The condition variable that it notifies, and whether it wakes all waiting threads.
     pub fn notified(&self) -> Option<(u32, bool)> {
         match *self {
             Operation::Notify { condvar, all } => Some((condvar, all)),

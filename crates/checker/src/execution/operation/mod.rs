@@ -61,13 +61,13 @@ pub enum Operation {
         lock: u32,
         mode: LockMode,
     },
-    /// Who gives it back silently has changed nothing, as in the turn of a loop before: nobody who polls the lock need look again.
+    /// A silent unlock: the thread has changed nothing, as in the loop's iteration before. No thread that polls the lock need look again.
     Unlock {
         lock: u32,
         mode: LockMode,
         silent: bool,
     },
-    /// Who holds the lock alone shares it from now on; nobody else can hold it alone in between.
+    /// The exclusive holder shares the lock from now on; no other thread can hold it exclusively in between.
     Downgrade {
         lock: u32,
     },
@@ -152,7 +152,7 @@ impl CellAccess {
     }
 }
 
-/// Whether threads may have to wait behind a thread that waits for a lock. The machine gives a lock to anyone who can have it; others need not.
+/// Whether threads may have to wait behind a thread that waits for a lock. The machine gives a lock to any thread that can have it; real locks may make it wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queue {
     /// They need not.

@@ -10,8 +10,8 @@ impl Operation {
         self.lock_action().map(|(lock, _)| lock)
     }
 
-    /// Whether who polls a lock has to look again after this operation on it: it may protect something else now, or somebody may have seen that it was
-    /// held. Who just takes it has seen nothing, and has not changed anything yet.
+    /// Whether threads that poll a lock have to look again after this operation on it: the lock may protect something else now, or a thread may have
+    /// seen that it was held. A thread that just takes it has seen nothing, and has not changed anything yet.
     pub fn tells_pollers(&self) -> bool {
         match *self {
             Operation::Unlock { silent, .. } => !silent,

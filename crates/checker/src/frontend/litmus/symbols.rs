@@ -81,7 +81,7 @@ impl Symbols {
         Ok(variable)
     }
 
-    /// The variable of that name; one that nobody declared is an `int` with value 0.
+    /// The variable of that name; one that is not declared is an `int` with value 0.
     pub(super) fn variable(&mut self, name: &str) -> Result<Variable, String> {
         self.declare(name, None, None)
     }

@@ -44,7 +44,7 @@ impl Order {
         predecessors
     }
 
-    /// Who ends objects by giving the last reference back does so after all other references have been given back, though nobody can tell in which order they were.
+    /// A thread that drops objects because it gives the last reference back does so after all other references were given back, in whichever order.
     pub(super) fn add_references(&self, past: &mut Row, footprint: &Footprint) {
         let mut accesses = footprint.accesses.iter();
         if !accesses.clone().any(|access| access.mode == Mode::End) {
@@ -98,11 +98,11 @@ impl Order {
     }
 
     /// Races with a step that is not always possible. The last conflict may be what made it possible, and it then
-    /// takes an earlier one to be removed: whoever held the lock, or the write after the one that ended the wait. Who wants a lock alone that others share needs
-    /// all of them removed: whoever took it later than the race's first event, and does not give it back without that.
+    /// takes an earlier one to be removed: the event that took the lock, or the write after the one that ended the wait. An exclusive lock needs
+    /// all sharers removed: each event that took it after the race's first event, and whose thread does not give it back without that event.
     pub(crate) fn gated_races(&mut self, past: &Row, taken: &Taken) -> SmallVec<[Race; 4]> {
         let Spare { row: mut left, mut conflicts } = std::mem::take(&mut self.spare);
-        // Who sees its own store sees it whether it has arrived or not.
+        // A thread sees its own store whether that has arrived or not.
         let accesses = taken.footprint.accesses.iter().filter(|access| !matches!(access.mode, Mode::Own(_)));
         for access in accesses {
             let conflicting = self.chain(access.object).filter(|&(_, mode)| access.mode.conflicts(mode));
@@ -129,7 +129,7 @@ impl Order {
         races
     }
 
-    /// Whether the step is possible if others who share a lock have not taken it, either.
+    /// Whether the step is possible if the other sharers of a lock have not taken it, either.
     fn can_be_freed(&self, lock: Object, first: usize, left: &Row, past: &Row, taken: &Taken) -> bool {
         let mut later = self.chain(lock).take_while(|touch| touch.0 > first);
         if !later.any(|(at, _)| self.events[at].holds.shared > 0) {

@@ -1,8 +1,8 @@
 //! Footprints: what a step touches, and so which steps depend on one another.
 //!
 //! Two steps of different processes conflict iff their order can be told from the trace of Shasha and Snir (program order,
-//! reads-from, coherence). A store on its way is nobody's business: it touches its cell when it reaches memory. A
-//! read that sees its own thread's store touches nothing as long as that store waits, and after that only depends on
+//! reads-from, coherence). A store that is still in its buffer touches nothing: it touches its cell when it reaches memory. A
+//! read that sees a store of its own thread touches nothing as long as that store waits, and after that only depends on
 //! the stores that follow it in memory.
 //!
 //! *Ends.* The drop of an object is no operation. It is part of the step that its thread performed before it
@@ -67,7 +67,7 @@ pub(crate) struct Footprint {
     /// Objects modulo 64: disjoint masks are disjoint footprints.
     mask: u64,
     /// The thread, if the step is a store's arrival or the end of an object. A thread's own stores do not conflict with the end that it puts to their
-    /// object: nobody can tell whether they arrived before or after it.
+    /// object: no thread can tell whether they arrived before or after it.
     pub(crate) whose: Option<ThreadKey>,
 }
 
@@ -81,8 +81,8 @@ pub(crate) struct Objects {
 }
 
 impl Mode {
-    /// How a reference count is touched that was at `count`. Only who gives the last reference back can be told, if it looks. Two that are given back
-    /// may be swapped as long as neither of them is the last; one that sleeps can become the last when the last but one is given back.
+    /// How a reference count is touched that was at `count`. Decrements commute, except that a thread which looks knows whether its own was the last. Two decrements
+    /// may be swapped as long as neither of them is the last; a sleeping one can become the last when the last but one is performed.
     pub(crate) fn of_count(count: i64, by: i64, sees_last: bool) -> Mode {
         match (by, count) {
             (1.., _) => Mode::Reference,
@@ -115,7 +115,7 @@ impl Mode {
             (Mode::Read, Mode::Read) | (Mode::Look, Mode::Look) => false,
             (Mode::Read | Mode::Look, Mode::Own(_)) | (Mode::Own(_), Mode::Read | Mode::Look) => false,
             (Mode::Read, _) | (_, Mode::Read) => true,
-            // Who looked and was not the last would have been, had it come after this one.
+            // A decrement that looked and was not the last would have been the last, had it come after this one.
             (Mode::ReleaseEarly | Mode::ReleaseLate, Mode::Drop(Others::None))
             | (Mode::Drop(Others::None), Mode::ReleaseEarly | Mode::ReleaseLate) => true,
             (Mode::Look, Mode::Share) | (Mode::Share, Mode::Look) => true,

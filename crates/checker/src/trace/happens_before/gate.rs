@@ -73,7 +73,7 @@ impl Gate {
 }
 
 impl Gate {
-    /// Locks that are wanted alone: one that nobody has any more opens the gate.
+    /// Locks that are to be taken exclusively: one that no thread holds any more opens the gate.
     pub(crate) fn locks_wanted_alone(&self) -> impl Iterator<Item = Object> + '_ {
         let wanted = match self {
             Gate::Lock(lock, LockMode::Exclusive) => Some(*lock),
@@ -91,7 +91,7 @@ fn has_ended(order: &Order, thread: ThreadKey, object: Object, after: &Row) -> b
     order.chain(object).filter(ends).any(|(at, _)| rows::has(after, at))
 }
 
-/// How often a thread has taken or given back a lock since anyone else did something that those who poll it must know.
+/// How often a thread has taken or given back a lock since another thread did something that threads which poll it must know.
 fn visits_of(order: &Order, thread: ThreadKey, lock: Object, after: &Row) -> u32 {
     let is_own = |at: usize| order.events[at].thread == thread;
     let among = order.chain(lock).filter(|touch| rows::has(after, touch.0) && touch.1 != Mode::Look);
@@ -135,7 +135,7 @@ pub(crate) fn view(order: &Order, thread: ThreadKey, loc: Loc, cell: Object, aft
     for (at, mode) in order.chain(cell).filter(|&(at, _)| rows::has(after, at)) {
         match mode {
             Mode::Write => return order.events[at].value + count,
-            // Whoever waits for another value looks again, and fails.
+            // A thread that waits for another value reads again, and fails.
             Mode::End => return ENDED,
             Mode::Reference => count += 1,
             Mode::ReleaseEarly | Mode::ReleaseLate | Mode::Drop(_) => count -= 1,

@@ -49,7 +49,7 @@ pub(crate) struct Event {
     /// Later stores of the thread arrive after all earlier ones.
     barrier: bool,
     pub(crate) holds: Holds,
-    /// Those who poll the lock have to look again.
+    /// Threads that poll the lock have to look again.
     pub(crate) tells_pollers: bool,
     /// What would make it do something else.
     pub(crate) outcome: Outcome,
@@ -127,7 +127,7 @@ pub(crate) struct Order {
     before: Vec<Row>,
     /// The same, but for the event's own conflicts.
     past: Vec<Row>,
-    /// Lent to whoever asks for races of a gated step.
+    /// Memory that is used again for the races of each gated step.
     spare: Spare,
     /// For each process, its events.
     of_process: Vec<Row>,
@@ -155,7 +155,7 @@ pub(crate) struct Order {
 pub(crate) struct Race {
     /// The first event.
     pub(crate) first: u32,
-    /// A lock that others, who took it later, must not have taken either.
+    /// A lock that threads which took it later must not have taken either.
     pub(crate) freed: Option<Object>,
 }
 

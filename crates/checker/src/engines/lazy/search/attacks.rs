@@ -76,7 +76,7 @@ impl<S: Comparable> Search<'_, S> {
         if self.overtakers_ahead[routine as usize][pc as usize] {
             self.insert(&to, at, index as u16, how, price);
         }
-        // What concerns nobody happens before nothing.
+        // A step that is independent of all others happens before nothing.
         if !touched.is_empty() && self.concerns_others(&to, index, None, touched) {
             (to[0], to[1]) = (2 + 2 * index as u32, self.chains.intern(&Chain::new(hidden.first, touched)));
             if !self.joins {
@@ -152,7 +152,7 @@ impl<S: Comparable> Search<'_, S> {
         None
     }
 
-    /// The attacker goes on. Says whether it went somewhere new with a step that concerns nobody else.
+    /// The attacker goes on. Says whether it went somewhere new with a step that is independent of all other threads.
     fn attack(&mut self, at: u32, row: &[u32], index: usize) -> bool {
         let hidden = self.hidden.get(row[1]).clone();
         let (mut state, _) = self.state(row, None);

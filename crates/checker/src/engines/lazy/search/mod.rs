@@ -20,7 +20,7 @@ use crate::search::{Limits, Progress, StopReason, Watch};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// Price of a step that concerns nobody else, of another step, of a switch to another thread on top of it, and of a choice on top of it.
+/// Price of a step that is independent of all other threads, of another step, of a switch to another thread on top of it, and of a choice on top of it.
 const ALONE: u64 = 1;
 const STEP: u64 = 1024;
 const SWITCH: u64 = 8 * STEP;
@@ -50,7 +50,7 @@ pub(crate) struct Search<'a, S: Comparable> {
     memory: MemoryModel,
     /// For each routine and instruction, whether something that can overtake a store follows before the thread has to wait for its stores.
     overtakers_ahead: Vec<Vec<bool>>,
-    /// Whether threads wait for others to end: then it matters who the attacker is, even when it has stopped.
+    /// Whether threads wait for others to end: then it matters which thread is the attacker, even when it has stopped.
     joins: bool,
     /// What threads can still do, unless all steps are to be looked at.
     futures: Option<Futures>,
@@ -125,7 +125,7 @@ impl<'a, S: Comparable> Search<'a, S> {
         if looked_at.is_multiple_of(LOOK_EVERY) { watch.look(&progress()) } else { watch.stop() }
     }
 
-    /// The first state, in which threads have gone on as far as nobody can see.
+    /// The first state, in which threads have gone on as long as their steps are invisible to others.
     pub(crate) fn start(&self, steps: &mut Vec<Step>) -> (State<S::Thread>, Vec<Vec<Site>>) {
         let mut state = self.emulation.machine.start();
         let mut sites = vec![Vec::new(); state.threads.len()];

@@ -30,7 +30,7 @@ pub(super) struct Instruction {
     pub(super) span: Span,
 }
 
-/// Nobody reads more than this.
+/// More than this is not shown.
 const MAX_DIAGNOSTICS: usize = 20;
 
 /// Reads the table up to the locations or the condition. Every row that is wrong is reported.

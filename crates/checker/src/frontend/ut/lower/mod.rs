@@ -141,7 +141,7 @@ impl<'a> Lowerer<'a, '_> {
         Lowered { routine, locals }
     }
 
-    /// Functions that nobody calls are lowered for their mistakes alone.
+    /// Functions that are never called are lowered for their mistakes alone.
     fn unused_functions(&mut self) {
         let file = self.file;
         for (index, function) in file.functions.iter().enumerate() {

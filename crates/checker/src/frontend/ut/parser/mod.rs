@@ -66,7 +66,7 @@ fn is_keyword(word: &str) -> bool {
     ITEMS.contains(&word) || KEYWORDS.contains(&word)
 }
 
-/// The mistake has been reported; whoever can go on somewhere does.
+/// The mistake has been reported; the parser goes on at the next place where it can.
 struct Failed;
 
 type Parsed<T> = Result<T, Failed>;

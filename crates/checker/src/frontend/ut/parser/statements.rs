@@ -175,7 +175,7 @@ impl Parser<'_> {
         Ok(StatementKind::Block(self.block()?))
     }
 
-    /// `..`, with help for those who write `..=`.
+    /// `..`, with help where the text has `..=`.
     pub(super) fn range_dots(&mut self) -> Parsed<()> {
         let hint = if self.at("..=") || self.at("...") {
             "ranges exclude their end: write `a..b + 1`"
