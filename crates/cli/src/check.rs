@@ -28,6 +28,9 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
     if let Some(monitor) = flags.monitor {
         require_watchable(monitor, flags)?;
     }
+    if flags.predict && flags.memory.0.iter().any(|memory| memory.is_language()) {
+        bail!("`--predict` runs an execution of a machine: say `--memory sc`, `tso` or `pso`");
+    }
     let dump = flags.dump_smt2.as_deref().map(Dump::into).transpose()?;
     let mut outputs = Outputs::new(flags);
     for file in &flags.files {
@@ -53,6 +56,11 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
 /// A monitor needs executions to watch, and stores that could wait.
 fn require_watchable(monitor: Monitor, flags: &CheckFlags) -> anyhow::Result<()> {
     let (name, engine) = (monitor.name(), flags.engine());
+    if let Some(memory) = flags.memory.0.iter().find(|memory| memory.is_language()) {
+        bail!(
+            "`--monitor {name}` watches machines with store buffers, and {memory} has none: say `--memory tso` or `pso`"
+        );
+    }
     if flags.memory.0 == [MemoryModel::Sc] {
         bail!("`--monitor {name}` asks whether tso or pso differ from sc: say which with `--memory`");
     }
@@ -90,6 +98,7 @@ fn check(
     let mut report = search(program, &options, &stopwatch);
     stopwatch.found();
     simplest::simplify(program, &options, &mut report, &stopwatch);
+    engines::look_elsewhere(program, &options, &mut report, &stopwatch);
     let effort = stopwatch.effort(&report.statistics);
     let progress = stopwatch.progress(&report.statistics);
     let seconds = Some(stopwatch.stop());

@@ -19,7 +19,8 @@ use crate::search::{Options, Report, Violation, Watch, is_shown};
 /// numbers of states and steps, not by time.
 /// But for whoever has a clock: what has not become simpler when the watch says so stays as it is.
 pub fn simplify(program: &Program, options: &Options, report: &mut Report, watch: &dyn Watch) {
-    if report.violations.is_empty() {
+    // Graphs have no preemptions and no delayed stores.
+    if report.violations.is_empty() || options.engine.adapt(options).runs_graphs() {
         return;
     }
     let subject = &interpret(program);

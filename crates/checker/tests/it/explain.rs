@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use unthread_checker::base::Source;
 use unthread_checker::engines::check;
-use unthread_checker::execution::{MemoryModel, interpret};
+use unthread_checker::execution::MemoryModel;
 use unthread_checker::frontend::ut;
 use unthread_checker::program::Program;
 use unthread_checker::report::json::{JsonViolation, sequential, violation};
@@ -21,7 +21,7 @@ fn explained(program: &Program, memory: MemoryModel) -> JsonViolation {
     let options = Options::new(memory);
     let mut report = check(program, &options, &Unwatched);
     simplify(program, &options, &mut report, &Unwatched);
-    violation(&interpret(program), options.rules, report.violations.first().expect("something is wrong"))
+    violation(program, &options, report.violations.first().expect("something is wrong"))
 }
 
 /// Compares the sentence, and the two events: thread, line, and what the step says.

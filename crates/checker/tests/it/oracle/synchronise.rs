@@ -1,4 +1,4 @@
-//! Forks, joins and locks: events that concern no cell, and what they order.
+//! Forks, joins, locks and condition variables: events that concern no cell, and what they order.
 
 use super::enumerate::{After, LockUse, Search, World};
 use super::graph::{Kind, ThreadName};
@@ -15,7 +15,8 @@ impl Search<'_> {
         let parent = &mut next.threads[index];
         parent.forks += 1;
         let name = parent.name * 8 + parent.forks;
-        let child = Thread { forked_by: Some(event), ..Thread::new(self.program, name, routine, arguments) };
+        let key = parent.key.child(parent.forks as u32 - 1).ok_or("too many threads")?;
+        let child = Thread { forked_by: Some(event), ..Thread::new(self.program, (name, key), routine, arguments) };
         next.threads.push(child);
         self.end_step(&mut next, index, name as i64)?;
         Ok(vec![(next, after)])
@@ -96,5 +97,49 @@ impl Search<'_> {
         world.graph.hand_over.extend(edges);
         world.locks[lock].push(LockUse { thread, mode, takes, event });
         Ok(next)
+    }
+
+    /// Half of a wait: the lock is given back, or taken again. A condition variable orders nothing by itself.
+    pub(super) fn wait(&self, world: &World, index: usize, condvar: usize, lock: usize) -> Next {
+        match world.threads[index].waits {
+            Some((_, None)) => Ok(vec![]),
+            Some((_, Some(notified))) => {
+                let mut next = self.lock(world, index, lock, LockMode::Exclusive)?;
+                for (world, after) in &mut next {
+                    world.threads[index].waits = None;
+                    *after = std::mem::take(after).step(Some(notified));
+                }
+                Ok(next)
+            }
+            None => {
+                let (mut next, mut after) = self.step(world, index);
+                let event = self.add(&mut next, index, Kind::Other);
+                let steps = world.locks[lock].iter().map(|one| world.step_of[one.event]);
+                after = steps.chain([world.condvars[condvar].last().copied()]).fold(after, After::step);
+                let thread = next.threads[index].name;
+                next.locks[lock].push(LockUse { thread, mode: LockMode::Exclusive, takes: false, event });
+                let step = next.threads[index].last_step;
+                next.condvars[condvar].extend(step);
+                next.threads[index].waits = Some((condvar, None));
+                Ok(vec![(next, after)])
+            }
+        }
+    }
+
+    /// Wakes one of those who wait, any of them, or all.
+    pub(super) fn notify(&self, world: &World, index: usize, condvar: usize, all: bool) -> Next {
+        let waits = |other: &usize| world.threads[*other].waits == Some((condvar, None));
+        let waiters: Vec<usize> = (0..world.threads.len()).filter(waits).collect();
+        let woken =
+            if all || waiters.is_empty() { vec![waiters] } else { waiters.into_iter().map(|one| vec![one]).collect() };
+        let wake = |woken: Vec<usize>| {
+            let last = After(world.condvars[condvar].last().copied());
+            let mut next = self.alone(world, index, Kind::Other, last, 0)?.swap_remove(0);
+            let step = next.0.steps.len() - 1;
+            next.0.condvars[condvar].push(step);
+            woken.into_iter().for_each(|one| next.0.threads[one].waits = Some((condvar, Some(step))));
+            Ok(next)
+        };
+        woken.into_iter().map(wake).collect()
     }
 }
