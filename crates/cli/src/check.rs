@@ -25,11 +25,13 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
     if flags.dump_smt2.is_some() && !asks_a_solver {
         bail!("`--dump-smt2` needs an engine that asks a solver: `--engine mcr` or `--engine cumulative`");
     }
+    let is_about_machines = flags.monitor.is_some() || flags.predict;
+    if is_about_machines && flags.memory.0.iter().all(|memory| memory.is_language()) {
+        let flag = if flags.predict { "--predict" } else { "--monitor" };
+        bail!("`{flag}` is about machines, and {} is none: say `--memory sc`, `tso` or `pso`", flags.memory.0[0]);
+    }
     if let Some(monitor) = flags.monitor {
         require_watchable(monitor, flags)?;
-    }
-    if flags.predict && flags.memory.0.iter().any(|memory| memory.is_language()) {
-        bail!("`--predict` runs an execution of a machine: say `--memory sc`, `tso` or `pso`");
     }
     let dump = flags.dump_smt2.as_deref().map(Dump::into).transpose()?;
     let mut outputs = Outputs::new(flags);
@@ -41,7 +43,10 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
         if flags.races {
             program.make_plain();
         }
-        for &memory in flags.memory.0.iter().filter(|&&memory| flags.monitor.is_none() || memory != MemoryModel::Sc) {
+        let concerns = |memory: &&MemoryModel| {
+            (flags.monitor.is_none() || **memory != MemoryModel::Sc) && !(is_about_machines && memory.is_language())
+        };
+        for &memory in flags.memory.0.iter().filter(concerns) {
             worst = worst.max(check(file, &program, memory, flags, dump.as_ref(), &mut outputs, terminal)?);
             if interrupted() {
                 outputs.write()?;

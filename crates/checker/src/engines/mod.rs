@@ -48,10 +48,16 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
         let why = format!("engine {} does not see where all threads are at the same time", options.engine);
         return Findings::new(&subject, options).report(StopReason::Unsupported(why));
     }
-    let report = match options.monitor {
+    let mut report = match options.monitor {
         Some(_) => monitored::lifted(&subject, options.rules, search(&subject, &monitored::below(options), watch)),
         None => search(&subject, options, watch),
     };
+    if options.runs_graphs()
+        && report.stop == StopReason::Exhausted
+        && let Some(why) = graph::unproven(&subject, options)
+    {
+        (report.stop, report.coverage) = (StopReason::Unsupported(why), None);
+    }
     confirmed(options, report, |violation| match options.runs_graphs() {
         true => graph::replay(&subject, options.memory.axioms(), options, &violation.schedule),
         false => replay_violation(&subject, options, violation),

@@ -237,12 +237,6 @@ fn machines_as_graphs_agree_with_dpor() {
     machines_agree_with_dpor(Features { locks: true, forks: true, control: true, faults: true, ..ACCESSES }, 60);
 }
 
-#[test]
-fn machines_as_graphs_have_the_races_that_dpor_finds() {
-    machines_agree_with_dpor(Features { questions: true, ..ACCESSES }, 200);
-    machines_agree_with_dpor(Features { questions: true, locks: true, forks: true, control: true, ..ACCESSES }, 200);
-}
-
 /// Sampling finds nothing that is not there, and adding events in every order finds what is there.
 #[test]
 fn other_engines_of_graphs_agree_with_graph() {

@@ -36,6 +36,13 @@ use world::World;
 /// How often the watch is asked, in steps.
 const LOOK_EVERY_STEPS: u64 = 4096;
 
+/// Why nothing is verified of a program whose graphs were all explored, if so: what a machine calls a race of two accesses that are possible
+/// at the same time is not known to be found in all cases.
+pub(super) fn unproven<S: Describe>(subject: &S, options: &Options) -> Option<String> {
+    let races = !options.memory.is_language() && subject.has_plain_cells();
+    races.then(|| "engine graph is not known to see all data races on a machine yet: engine dpor does".to_string())
+}
+
 /// Searches graphs with the engine that the options name.
 pub(super) fn search<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
     let axioms = options.memory.axioms();

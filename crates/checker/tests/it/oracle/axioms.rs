@@ -81,7 +81,10 @@ impl Axioms {
             return false;
         }
         match self.model {
-            Model::Sc => (&(&r.hb | &r.rf) | &(&r.mo | &r.rb)).is_acyclic(),
+            Model::Sc => {
+                let notified = Relation::of(r.events, graph.notifications.iter().copied());
+                (&(&(&r.hb | &r.rf) | &(&r.mo | &r.rb)) | &notified).is_acyclic()
+            }
             Model::Rc11 | Model::Cpp20 => self.is_coherent(&r, &r.hb) && self.seqcst_holds(graph, &r),
         }
     }

@@ -97,14 +97,14 @@ pub(super) struct World {
     /// For each step the thread that took it. Two steps depend on one another if they are of one thread, if one reads
     /// what the other wrote, by a fork or a join, or if they use one lock and not both share it. Other neighbours can
     /// be swapped: of all orders that come of it, the one with the least names is followed.
-    pub(super) steps: Vec<ThreadName>,
+    steps: Vec<ThreadName>,
     /// The step of each event.
     pub(super) step_of: Vec<Option<usize>>,
     /// For each lock, who took it or gave it back.
     pub(super) locks: Vec<Vec<LockUse>>,
     /// What was allocated.
     pub(super) blocks: Vec<Block>,
-    /// For each condition variable, the steps that waited for it or notified.
+    /// For each condition variable, the events that waited for it or notified.
     pub(super) condvars: Vec<Vec<usize>>,
     /// Values that were chosen.
     choices: Vec<(ThreadName, i64)>,

@@ -56,6 +56,9 @@ pub(crate) struct Graph {
     pub(crate) rmw: Vec<(usize, usize)>,
     /// What forks, joins and locks order.
     pub(crate) hand_over: Vec<(usize, usize)>,
+    /// The order in which condition variables were used, and from who notifies to who goes on: it orders nothing in the
+    /// language, and everything on a machine.
+    pub(crate) notifications: Vec<(usize, usize)>,
     /// The first values of blocks: plain writes by whoever allocates them.
     pub(crate) made: Vec<usize>,
 }
@@ -73,6 +76,7 @@ impl Graph {
             mo: (0..program.cells.len()).map(|cell| vec![cell]).collect(),
             rmw: vec![],
             hand_over: vec![],
+            notifications: vec![],
             made: vec![],
         }
     }

@@ -104,24 +104,25 @@ impl Search<'_> {
         match world.threads[index].waits {
             Some((_, None)) => Ok(vec![]),
             Some((_, Some(notified))) => {
+                // That the lock is taken is the first event that is added.
+                let taken = world.graph.events.len();
                 let mut next = self.lock(world, index, lock, LockMode::Exclusive)?;
-                for (world, after) in &mut next {
-                    world.threads[index].waits = None;
-                    *after = std::mem::take(after).step(Some(notified));
+                for (next, after) in &mut next {
+                    next.threads[index].waits = None;
+                    next.graph.notifications.push((notified, taken));
+                    *after = std::mem::take(after).step(world.step_of[notified]);
                 }
                 Ok(next)
             }
             None => {
-                let (mut next, mut after) = self.step(world, index);
+                let (mut next, own) = self.step(world, index);
                 let event = self.add(&mut next, index, Kind::Other);
-                let steps = world.locks[lock].iter().map(|one| world.step_of[one.event]);
-                after = steps.chain([world.condvars[condvar].last().copied()]).fold(after, After::step);
+                let uses = world.locks[lock].iter().map(|one| one.event);
+                let after = uses.fold(own, |after, event| after.step(world.step_of[event]));
                 let thread = next.threads[index].name;
                 next.locks[lock].push(LockUse { thread, mode: LockMode::Exclusive, takes: false, event });
-                let step = next.threads[index].last_step;
-                next.condvars[condvar].extend(step);
                 next.threads[index].waits = Some((condvar, None));
-                Ok(vec![(next, after)])
+                Ok(vec![self.use_condvar(world, next, condvar, event, after)])
             }
         }
     }
@@ -130,16 +131,31 @@ impl Search<'_> {
     pub(super) fn notify(&self, world: &World, index: usize, condvar: usize, all: bool) -> Next {
         let waits = |other: &usize| world.threads[*other].waits == Some((condvar, None));
         let waiters: Vec<usize> = (0..world.threads.len()).filter(waits).collect();
-        let woken =
-            if all || waiters.is_empty() { vec![waiters] } else { waiters.into_iter().map(|one| vec![one]).collect() };
+        let woken = match all || waiters.is_empty() {
+            true => vec![waiters],
+            false => waiters.into_iter().map(|one| vec![one]).collect(),
+        };
         let wake = |woken: Vec<usize>| {
-            let last = After(world.condvars[condvar].last().copied());
-            let mut next = self.alone(world, index, Kind::Other, last, 0)?.swap_remove(0);
-            let step = next.0.steps.len() - 1;
-            next.0.condvars[condvar].push(step);
-            woken.into_iter().for_each(|one| next.0.threads[one].waits = Some((condvar, Some(step))));
-            Ok(next)
+            let event = world.graph.events.len();
+            let (mut next, after) = self.alone(world, index, Kind::Other, After::default(), 0)?.swap_remove(0);
+            woken.into_iter().for_each(|one| next.threads[one].waits = Some((condvar, Some(event))));
+            Ok(self.use_condvar(world, next, condvar, event, after))
         };
         woken.into_iter().map(wake).collect()
+    }
+
+    /// The event comes after the last use of the condition variable.
+    fn use_condvar(
+        &self,
+        world: &World,
+        mut next: World,
+        condvar: usize,
+        event: usize,
+        after: After,
+    ) -> (World, After) {
+        let last = world.condvars[condvar].last().copied();
+        next.graph.notifications.extend(last.map(|last| (last, event)));
+        next.condvars[condvar].push(event);
+        (next, last.into_iter().fold(after, |after, last| after.step(world.step_of[last])))
     }
 }

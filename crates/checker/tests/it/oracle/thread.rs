@@ -11,7 +11,7 @@ pub(crate) struct Thread {
     /// What names its blocks.
     pub(crate) key: ThreadKey,
     pub(crate) allocations: u32,
-    /// Where it waits for a notification, and the step that notified it.
+    /// Where it waits for a notification, and the event that notified it.
     pub(crate) waits: Option<(usize, Option<usize>)>,
     pub(crate) routine: usize,
     pub(crate) pc: usize,
