@@ -25,6 +25,11 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
     if flags.dump_smt2.is_some() && !asks_a_solver {
         bail!("`--dump-smt2` needs an engine that asks a solver: `--engine mcr` or `--engine cumulative`");
     }
+    let is_about_machines = flags.monitor.is_some() || flags.predict;
+    if is_about_machines && flags.memory.0.iter().all(|memory| memory.is_language()) {
+        let flag = if flags.predict { "--predict" } else { "--monitor" };
+        bail!("`{flag}` is about machines, and {} is none: say `--memory sc`, `tso` or `pso`", flags.memory.0[0]);
+    }
     if let Some(monitor) = flags.monitor {
         require_watchable(monitor, flags)?;
     }
@@ -38,7 +43,10 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
         if flags.races {
             program.make_plain();
         }
-        for &memory in flags.memory.0.iter().filter(|&&memory| flags.monitor.is_none() || memory != MemoryModel::Sc) {
+        let concerns = |memory: &&MemoryModel| {
+            (flags.monitor.is_none() || **memory != MemoryModel::Sc) && !(is_about_machines && memory.is_language())
+        };
+        for &memory in flags.memory.0.iter().filter(concerns) {
             worst = worst.max(check(file, &program, memory, flags, dump.as_ref(), &mut outputs, terminal)?);
             if interrupted() {
                 outputs.write()?;
@@ -53,6 +61,11 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
 /// A monitor needs executions to watch, and stores that could wait.
 fn require_watchable(monitor: Monitor, flags: &CheckFlags) -> anyhow::Result<()> {
     let (name, engine) = (monitor.name(), flags.engine());
+    if let Some(memory) = flags.memory.0.iter().find(|memory| memory.is_language()) {
+        bail!(
+            "`--monitor {name}` watches machines with store buffers, and {memory} has none: say `--memory tso` or `pso`"
+        );
+    }
     if flags.memory.0 == [MemoryModel::Sc] {
         bail!("`--monitor {name}` asks whether tso or pso differ from sc: say which with `--memory`");
     }
@@ -90,6 +103,7 @@ fn check(
     let mut report = search(program, &options, &stopwatch);
     stopwatch.found();
     simplest::simplify(program, &options, &mut report, &stopwatch);
+    engines::look_elsewhere(program, &options, &mut report, &stopwatch);
     let effort = stopwatch.effort(&report.statistics);
     let progress = stopwatch.progress(&report.statistics);
     let seconds = Some(stopwatch.stop());

@@ -14,9 +14,9 @@ use std::path::PathBuf;
 use unthread_checker::base::Schedule;
 use unthread_checker::execution::MemoryModel;
 use unthread_checker::search::{Coverage, Engine, Monitor};
-use values::{define, engine, litmus_memories, memories, memory, monitor};
+use values::{any_memory, define, engine, memories, memory, monitor};
 
-const ABOUT: &str = "Checks concurrent programs exhaustively under SC, TSO and PSO";
+const ABOUT: &str = "Checks concurrent programs exhaustively under SC, TSO, PSO, C++20 (Rust) and RC11";
 
 const EXIT_CODES: &str = "\
 Exit codes (of several results, the most serious: 2, then 1, then 3, then 0):
@@ -28,7 +28,8 @@ Exit codes (of several results, the most serious: 2, then 1, then 3, then 0):
 const EXAMPLES: &str = "\
 Examples:
   unthread check dekker.ut                      x86 (TSO), everything
-  unthread check dekker.ut --memory all         under SC, TSO and PSO
+  unthread check dekker.ut --memory all         under every memory model, side by side
+  unthread check dekker.ut --memory rust        what Rust promises: C++20
   unthread check ring.ut -D N=3 --max-time 2m   another size, at most two minutes
   unthread check dekker.ut --json | jq .verdict for programs
   unthread check dekker.ut --html report.html   to look at in a browser
@@ -197,7 +198,7 @@ pub(crate) struct LitmusFlags {
     #[arg(required = true, value_name = "FILE|FOLDER")]
     pub(crate) paths: Vec<PathBuf>,
     /// The memory model; with one, the output is as herd's
-    #[arg(long, default_value = "all", value_parser = litmus_memories())]
+    #[arg(long, default_value = "all", value_parser = memories())]
     pub(crate) memory: Memories,
     /// How to search
     #[arg(long, default_value = "auto", value_parser = engine())]
@@ -284,12 +285,13 @@ pub(crate) struct OutcomesFlags {
 #[derive(Debug, Args)]
 pub(crate) struct ReplayFlags {
     /// The steps, as reports print them: 0 is a step of thread 0, 0x3 three of them, 1f flushes thread 1's oldest
-    /// store, 1f2 the one at position 2 of its buffer, 2c5 is a step of thread 2 that chooses 5; joined by dots
+    /// store, 1f2 the one at position 2 of its buffer, 2c5 is a step of thread 2 that chooses 5; joined by dots. Under
+    /// cpp20 and rc11, 2c1 reads the newest write but one, or writes before the newest write
     pub(crate) schedule: Schedule,
     /// The program (.ut) or litmus test (.litmus); `-` is a program on standard input
     pub(crate) file: String,
     /// The memory model
-    #[arg(long, default_value = "tso", value_parser = memory())]
+    #[arg(long, default_value = "tso", value_parser = any_memory())]
     pub(crate) memory: MemoryModel,
     /// Set a constant of the program
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]

@@ -5,7 +5,7 @@ use crate::outcome::Outcome;
 use crate::terminal::Terminal;
 use crate::watch::{Stopwatch, interrupted};
 use crate::{input, replay};
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use unthread_checker::base::Schedule;
 use unthread_checker::engines;
 use unthread_checker::engines::learning::cumulative;
@@ -19,12 +19,16 @@ use unthread_checker::search::{Coverage, Options, StopReason, ViolationKind};
 /// Lists the final states of every file under every memory model that was asked for.
 pub(crate) fn run(flags: &OutcomesFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
     let mut worst = Outcome::Verified;
+    let compares = flags.compare.is_some();
+    if compares && flags.memory.0.iter().all(|memory| memory.is_language()) {
+        bail!("`--compare` compares machines, and {} is none: say `--memory sc`, `tso` or `pso`", flags.memory.0[0]);
+    }
     for file in &flags.files {
         let Some(program) = input::program(file, &flags.defines, terminal) else {
             worst = Outcome::BadInput;
             continue;
         };
-        for &memory in &flags.memory.0 {
+        for &memory in flags.memory.0.iter().filter(|memory| !(compares && memory.is_language())) {
             worst = worst.max(match flags.compare {
                 Some(other) => compare(file, &program, [memory, other], flags, terminal)?,
                 None => list(file, &program, memory, flags, terminal)?,

@@ -45,16 +45,22 @@ impl<'f> Outputs<'f> {
         progress: Vec<JsonProgress>,
     ) {
         for (shown, found) in object.observations.iter_mut().zip(&report.observations) {
-            shown.witness = witness(program, options.rules, found);
+            shown.witness = witness(program, options, found);
         }
         if self.flags.html.is_some() {
             self.page.add_source(&program.source.name, &program.source.text);
-            let weak = report.memory != MemoryModel::Sc;
+            // What machines do says nothing about graphs.
+            let is_machine = !report.memory.is_language();
+            let weak = is_machine && report.memory != MemoryModel::Sc;
             let violations = object.violations.iter_mut().zip(report.violations.iter().map(|found| &found.schedule));
             let witnesses = object.observations.iter_mut().zip(&report.observations);
             let witnesses = witnesses.filter_map(|(shown, found)| shown.witness.as_mut().zip(found.witness.as_ref()));
             for (shown, schedule) in violations.chain(witnesses).filter(|_| weak) {
                 shown.sequential = Some(sequential(program, schedule));
+            }
+            if !is_machine {
+                self.page.reports.push(object);
+                return;
             }
             // Of a program that goes wrong, the reads are those of executions that go wrong, too.
             let budget = if report.verdict() == Verdict::Violation { SURVEYED_STATES / 10 } else { SURVEYED_STATES };

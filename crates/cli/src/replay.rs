@@ -8,10 +8,10 @@ use anyhow::{anyhow, bail};
 use std::io;
 use std::io::IsTerminal;
 use unthread_checker::base::Schedule;
+use unthread_checker::engines;
 use unthread_checker::execution::MemoryModel;
 use unthread_checker::report::json::Story;
 use unthread_checker::report::text::Text;
-use unthread_checker::search;
 
 /// Follows the schedule and shows what happens.
 pub(crate) fn run(flags: &ReplayFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
@@ -22,7 +22,7 @@ pub(crate) fn run(flags: &ReplayFlags, terminal: &Terminal) -> anyhow::Result<Ou
         program.make_plain();
     }
     let rules = flags.memory.rules().unbounded();
-    let replay = search::replay(&program, rules, &flags.schedule).map_err(|error| {
+    let replay = engines::replay(&program, flags.memory, rules, &flags.schedule).map_err(|error| {
         anyhow!("the schedule does not fit {} under {}: {error}", program.source.name, flags.memory)
     })?;
     if flags.schedule.0.is_empty() && replay.violations.is_empty() {

@@ -24,6 +24,10 @@ pub struct Language {
     pub plain: bool,
     /// Mutexes and a read-write lock.
     pub locks: bool,
+    /// Threads that wait for a condition variable and notify.
+    pub waits: bool,
+    /// Blocks that a thread allocates and publishes in `z`, and that others use and free.
+    pub blocks: bool,
     /// Threads that fork and join.
     pub forks: bool,
     /// Branches, choices and assumptions.
@@ -41,6 +45,8 @@ impl Language {
         statements: 4,
         plain: true,
         locks: true,
+        waits: false,
+        blocks: false,
         forks: true,
         control: true,
         all_seqcst: false,
@@ -54,9 +60,20 @@ impl Language {
 
 /// Programs of the language.
 pub fn language(of: Language) -> BoxedStrategy<Sketch> {
-    let free = vec(body(of), 2..=of.threads);
+    let free = match of.blocks {
+        true => {
+            (maker(of), vec(body(of), 1..of.threads)).prop_map(|(maker, rest)| [vec![maker], rest].concat()).boxed()
+        }
+        false => vec(body(of), 2..=of.threads).boxed(),
+    };
     let cycle = (2..=of.threads).prop_flat_map(move |threads| cycle(of, threads)).boxed();
-    let threads = if of.cycles { cycle } else { prop_oneof![free, cycle].boxed() };
+    let threads = if of.blocks {
+        free
+    } else if of.cycles {
+        cycle
+    } else {
+        prop_oneof![free, cycle].boxed()
+    };
     let parent = (0..2usize, 0..3usize, any::<bool>()).prop_map(|(thread, at, join)| Parent { thread, at, join });
     let parent = if of.forks { option::weighted(0.15, parent).boxed() } else { Just(None).boxed() };
     (cells(of), threads, vec(parent, of.threads))
@@ -74,7 +91,10 @@ fn cells(of: Language) -> BoxedStrategy<Vec<CellSketch>> {
         false => Just(Access::Atomic).boxed(),
     };
     vec(access, 3)
-        .prop_map(|all| {
+        .prop_map(move |mut all| {
+            if of.blocks {
+                all[BLOCK] = Access::Atomic;
+            }
             let named = all.into_iter().zip(["x", "y", "z"]);
             named.map(|(access, name)| CellSketch { name, initial: 0, access }).collect()
         })
@@ -98,17 +118,68 @@ fn cycle(of: Language, threads: usize) -> BoxedStrategy<Vec<Vec<Statement>>> {
 }
 
 fn body(of: Language) -> BoxedStrategy<Vec<Statement>> {
-    vec(statement(of, 2), 1..=of.statements).boxed()
+    let any = vec(statement(of, 2), 1..=of.statements);
+    if of.blocks { prop_oneof![1 => any, 3 => user(of)].boxed() } else { any.boxed() }
+}
+
+/// The cell where blocks are published.
+const BLOCK: usize = 2;
+
+/// Allocates a block, publishes it, and perhaps goes on to use it.
+fn maker(of: Language) -> BoxedStrategy<Vec<Statement>> {
+    let some = || prop_oneof![2 => Just(vec![]).boxed(), 1 => statement(of, 1).prop_map(|one| vec![one]).boxed()];
+    let fenced = prop_oneof![3 => Just(vec![]).boxed(), 1 => fence(of).prop_map(|fence| vec![fence]).boxed()];
+    let after = prop_oneof![3 => Just(vec![]).boxed(), 2 => in_block(of).prop_map(|one| vec![one]).boxed()];
+    (some(), in_block(of), fenced, ordering(of, &[Relaxed, Release, Release, SeqCst]), after)
+        .prop_map(|(before, filled, fenced, ordering, after)| {
+            let publish = Statement::Store { place: PlaceSketch::Cell(BLOCK), value: Value::Var(Var::P), ordering };
+            [before, vec![Statement::Alloc, filled], fenced, vec![publish], after].concat()
+        })
+        .boxed()
+}
+
+/// Looks for a block and uses it.
+fn user(of: Language) -> BoxedStrategy<Vec<Statement>> {
+    let fenced = prop_oneof![3 => Just(vec![]).boxed(), 1 => fence(of).prop_map(|fence| vec![fence]).boxed()];
+    let after = prop_oneof![2 => Just(vec![]).boxed(), 1 => statement(of, 1).prop_map(|one| vec![one]).boxed()];
+    (ordering(of, &[Relaxed, Acquire, Acquire, SeqCst]), fenced, vec(in_block(of), 1..=2), after)
+        .prop_map(|(ordering, fenced, then, after)| {
+            let find = Statement::Load { dst: Var::P, place: PlaceSketch::Cell(BLOCK), ordering };
+            let test = Test { var: Var::P, equal: false, value: 0 };
+            [vec![find], fenced, vec![Statement::If { test, then, otherwise: vec![] }], after].concat()
+        })
+        .boxed()
+}
+
+/// An access to the block, or its end.
+fn in_block(of: Language) -> BoxedStrategy<Statement> {
+    let accessed = (0..3u8, 0..2u8).prop_flat_map(move |(dst, offset)| access(of, dst, PlaceSketch::Target(offset)));
+    prop_oneof![6 => accessed, 1 => Just(Statement::Free)].boxed()
 }
 
 fn statement(of: Language, depth: u32) -> BoxedStrategy<Statement> {
-    let place = prop_oneof![3 => 0..2usize, 1 => Just(2)].prop_map(PlaceSketch::Cell);
+    let cell = if of.blocks { (0..BLOCK).boxed() } else { prop_oneof![3 => 0..2usize, 1 => Just(2)].boxed() };
+    let place = cell.prop_map(PlaceSketch::Cell);
     let accessed = (0..3u8, place).prop_flat_map(move |(dst, place)| access(of, dst, place));
     let mut kinds: Vec<(u32, BoxedStrategy<Statement>)> = vec![(60, accessed.boxed()), (10, fence(of))];
     if of.locks && depth > 0 {
         let body = vec(statement(of, depth - 1), 1..=2);
         let locked = (lock(), body).prop_map(|((lock, mode), body)| Statement::Locked { lock, mode, body });
         kinds.push((8, locked.boxed()));
+    }
+    if of.waits && depth > 0 {
+        let body = vec(statement(of, 0), 0..=1);
+        let test = option::weighted(0.6, (0..2usize, 0..2i64));
+        let wait = (test, body.clone()).prop_map(|(test, body)| {
+            let test = test.map(|(cell, value)| (PlaceSketch::Cell(cell), value));
+            Statement::LockedWait { test, body }
+        });
+        let notify = any::<bool>().prop_map(|all| Statement::Notify { all });
+        let locked = (body, notify.clone()).prop_map(|(body, notify)| {
+            let body = [body, vec![notify]].concat();
+            Statement::Locked { lock: LockName::M, mode: LockMode::Exclusive, body }
+        });
+        kinds.extend([(12, wait.boxed()), (10, locked.boxed()), (6, notify.boxed())]);
     }
     if of.control {
         kinds.push((2, (0..3u8).prop_map(|r| Statement::Choose { dst: Var::R(r), high: 2 }).boxed()));

@@ -54,6 +54,12 @@ impl Loc {
         (self.0 & HEAP != 0).then_some(Loc(self.0 & !((1 << OFFSET_BITS) - 1)))
     }
 
+    /// The key of the thread that allocated the heap block that contains the cell, and the block's number.
+    pub fn allocation(self) -> Option<(u64, u32)> {
+        let number = (self.0 >> OFFSET_BITS) & ((1 << BLOCK_BITS) - 1);
+        (self.0 & HEAP != 0).then_some(((self.0 & !HEAP) >> (OFFSET_BITS + BLOCK_BITS), number as u32))
+    }
+
     /// The cell's place in its heap block.
     pub fn offset_in_block(self) -> u8 {
         (self.0 & ((1 << OFFSET_BITS) - 1)) as u8
@@ -105,6 +111,7 @@ mod tests {
             let block = Loc::heap(key, 65535).unwrap();
             assert_eq!(Loc::from_pointer(block.offset(255).pointer()).unwrap().block(), Some(block));
             assert_eq!(block.to_string(), format!("heap{key}.65535"));
+            assert_eq!(block.offset(3).allocation(), Some((key, 65535)));
         }
     }
 }

@@ -5,6 +5,7 @@
 //! `sampling/` picks schedules at random, `lazy/` adds store buffers where they make a difference.
 
 pub mod auto;
+mod elsewhere;
 pub mod graph;
 pub mod lazy;
 pub mod learning;
@@ -13,15 +14,20 @@ pub mod sampling;
 pub mod states;
 pub mod traces;
 
+pub use elsewhere::look_elsewhere;
 pub use states::survey::{Survey, SurveyedRead, survey};
 
-use crate::execution::{Comparable, Describe, interpret};
+use crate::base::Schedule;
+use crate::execution::{Comparable, Describe, MemoryModel, Rules, interpret};
 use crate::program::Program;
 use crate::search::again::Rehearsal;
 use crate::search::findings::Findings;
 use crate::search::{
-    Engine, EngineFailure, Options, Report, StopReason, Watch, confirmed, replay_subject, replay_violation,
+    Engine, EngineFailure, Options, Replay, Report, StopReason, Violation, Watch, confirmed, replay_subject,
+    replay_violation,
 };
+use crate::trace::{ReplayError, Trace};
+use crate::{search, trace};
 use learning::{cumulative, mcr};
 use sampling::{pct, random};
 use states::{exhaustive, icb};
@@ -34,6 +40,10 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
     if let Some(why) = options.engine.refuses(options.memory) {
         return Findings::new(&subject, options).report(StopReason::Unsupported(why));
     }
+    if let Some(monitor) = options.monitor.filter(|_| options.memory.is_language()) {
+        let why = format!("monitor {} watches store buffers, and {} has none", monitor.name(), options.memory);
+        return Findings::new(&subject, options).report(StopReason::Unsupported(why));
+    }
     if program.automata.is_some() && !options.engine.sees_states() {
         let why = format!("engine {} does not see where all threads are at the same time", options.engine);
         return Findings::new(&subject, options).report(StopReason::Unsupported(why));
@@ -42,17 +52,38 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
         Some(_) => monitored::lifted(&subject, options.rules, search(&subject, &monitored::below(options), watch)),
         None => search(&subject, options, watch),
     };
-    if options.engine == Engine::Graph && report.stop == StopReason::Exhausted {
-        report = graph::unproven(program, options).map_or(report.clone(), |why| Report {
-            stop: StopReason::Unsupported(why),
-            coverage: None,
-            ..report
-        });
+    if options.runs_graphs()
+        && report.stop == StopReason::Exhausted
+        && let Some(why) = graph::unproven(&subject, options)
+    {
+        (report.stop, report.coverage) = (StopReason::Unsupported(why), None);
     }
-    confirmed(options, report, |violation| match options.engine {
-        Engine::Graph => graph::replay(&subject, options.memory.axioms(), options, &violation.schedule),
-        _ => replay_violation(&subject, options, violation),
+    confirmed(options, report, |violation| match options.runs_graphs() {
+        true => graph::replay(&subject, options.memory.axioms(), options, &violation.schedule),
+        false => replay_violation(&subject, options, violation),
     })
+}
+
+/// Follows a schedule of a program and judges what happens, under a memory model whose machine has these rules.
+pub fn replay(
+    program: &Program,
+    memory: MemoryModel,
+    rules: Rules,
+    schedule: &Schedule,
+) -> Result<Replay, ReplayError> {
+    if !memory.is_language() {
+        return search::replay(program, rules, schedule);
+    }
+    graph::replay(&interpret(program), memory.axioms(), &Options::new(memory), schedule)
+}
+
+/// What happens along the schedule of a violation that [`check`] has reported.
+pub fn tell(program: &Program, options: &Options, violation: &Violation) -> Result<Trace, ReplayError> {
+    let subject = interpret(program);
+    match options.engine.adapt(options).runs_graphs() {
+        true => graph::tell(&subject, options.memory.axioms(), options, violation),
+        false => trace::replay(&subject, options.rules, &violation.schedule),
+    }
 }
 
 /// Checks any subject with the engine that the options name, if that engine can: some need threads that can be copied. Every violation
@@ -63,17 +94,18 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
         return Findings::new(subject, options).report(StopReason::Unsupported(why));
     }
     let samples = matches!(options.engine, Engine::Random { .. } | Engine::Pct { .. });
+    let runs_graphs = options.runs_graphs();
     let rehearsal = if samples { None } else { Rehearsal::new(subject, options) };
     let mut report = match options.engine {
-        Engine::Random { seed } => random::check(subject, seed, options, watch),
-        Engine::Pct { seed, depth } => pct::check(subject, seed, depth, options, watch),
-        Engine::Exhaustive => dfs::check(subject, options, watch),
-        Engine::Graph => {
-            let report = graph::check(subject, options.memory.axioms(), options, watch);
+        _ if runs_graphs => {
+            let report = graph::search(subject, options, watch);
             let verified = report.stop == StopReason::Exhausted;
             let why = || StopReason::Unsupported("engine graph is not known to cover all of Rust code yet".to_string());
             if verified { Report { stop: why(), coverage: None, ..report } } else { report }
         }
+        Engine::Random { seed } => random::check(subject, seed, options, watch),
+        Engine::Pct { seed, depth } => pct::check(subject, seed, depth, options, watch),
+        Engine::Exhaustive => dfs::check(subject, options, watch),
         Engine::Mcr | Engine::Cumulative if options.limits.preemptions.is_none() => {
             by_learning(subject, options, watch)
         }
@@ -82,9 +114,9 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
             None => by_dpor(subject, options, watch),
         },
     };
-    report = confirmed(options, report, |violation| match options.engine {
-        Engine::Graph => graph::replay(subject, options.memory.axioms(), options, &violation.schedule),
-        _ => replay_subject(subject, options.rules, &violation.schedule),
+    report = confirmed(options, report, |violation| match runs_graphs {
+        true => graph::replay(subject, options.memory.axioms(), options, &violation.schedule),
+        false => replay_subject(subject, options.rules, &violation.schedule),
     });
     let says_something =
         matches!(report.stop, StopReason::Exhausted | StopReason::PreemptionLimit | StopReason::Failed(_));
@@ -146,13 +178,16 @@ fn by_dpor<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Re
 }
 
 fn search<S: Comparable>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    if options.runs_graphs() {
+        return graph::search(subject, options, watch);
+    }
     match options.engine {
         Engine::Auto => auto::check(subject, options, watch),
         Engine::Exhaustive => exhaustive::check(subject, options, watch),
         Engine::Cumulative => cumulative::check(subject, options, watch),
         Engine::Mcr => mcr::check(subject, options, watch),
         Engine::Dpor => dpor::check(subject, options, watch),
-        Engine::Graph => graph::check(subject, options.memory.axioms(), options, watch),
+        Engine::Graph => graph::search(subject, options, watch),
         Engine::Lazy => lazy::check(subject.code(), options, watch),
         Engine::Icb { preemptions, traces: true } => icb_traces::check(subject, preemptions, options, watch),
         Engine::Icb { preemptions, traces: false } => icb::check(subject, preemptions, options, watch),
@@ -167,6 +202,9 @@ pub fn predict(program: &Program, options: &Options, watch: &dyn Watch) -> Repor
     let subject = interpret(program);
     let options = Options { engine: Engine::Mcr, ..options.clone() };
     let options = &options.engine.adapt(&options);
+    if let Some(why) = options.engine.refuses(options.memory) {
+        return Findings::new(&subject, options).report(StopReason::Unsupported(why));
+    }
     let report = mcr::predict(&subject, options, watch);
     confirmed(options, report, |violation| replay_violation(&subject, options, violation))
 }
@@ -175,7 +213,6 @@ pub fn predict(program: &Program, options: &Options, watch: &dyn Watch) -> Repor
 mod tests {
     use super::*;
     use crate::base::Source;
-    use crate::execution::MemoryModel;
     use crate::frontend::ut;
     use crate::search::Unwatched;
 

@@ -93,6 +93,11 @@ pub trait Subject {
     /// Hands over the cells that a thread has made since it was last asked, with their first values. No other thread can access them yet.
     fn take_new_cells(&self, _: &mut Self::Thread, _: &mut dyn FnMut(Loc, i64)) {}
 
+    /// How many blocks a thread has allocated that [`Loc::heap`] names, where their cells are not handed over.
+    fn allocated(&self, _: &Self::Thread) -> u32 {
+        0
+    }
+
     /// Hands over the objects that a thread has dropped since it was last asked.
     fn take_dropped(&self, _: &mut Self::Thread, _: &mut dyn FnMut(Dropped)) {}
 

@@ -16,7 +16,7 @@ pub fn dot(title: &str, story: &Story, explanation: &Explanation) -> String {
     }
     let edges = graph::edges(story);
     for &edge in &edges {
-        arrow(&mut text, edge, explanation.cycle.contains(&edge));
+        arrow(&mut text, edge, explanation.cycle.contains(&edge), story.graph.is_some());
     }
     // Program order within a cycle may span several steps.
     let spanning = |edge: &&Edge| edge.relation == Relation::ProgramOrder && !edges.contains(edge);
@@ -43,13 +43,16 @@ fn cluster(text: &mut String, thread: usize, name: &str, story: &Story, events: 
     *text += "  }\n";
 }
 
-fn arrow(text: &mut String, edge: Edge, in_cycle: bool) {
+fn arrow(text: &mut String, edge: Edge, in_cycle: bool, is_graph: bool) {
     let (name, style) = match edge.relation {
         Relation::ProgramOrder => ("", "color=grey"),
         Relation::ReadsFrom => ("rf", "color=blue"),
+        Relation::Coherence if is_graph => ("mo", "color=brown"),
         Relation::Coherence => ("co", "color=brown"),
+        Relation::FromRead if is_graph => ("rb", "color=darkgreen"),
         Relation::FromRead => ("fr", "color=darkgreen"),
         Relation::Synchronisation => ("sync", "color=purple"),
+        Relation::SynchronisesWith => ("sw", "color=purple"),
     };
     let style = if in_cycle { "color=red, fontcolor=red, penwidth=2" } else { style };
     let _ = writeln!(text, "  s{} -> s{} [label=\"{name}\", {style}];", edge.from, edge.to);

@@ -5,14 +5,16 @@
 
 use super::explain::graph::Edge;
 use super::explain::{Explanation, explain};
-pub use super::story::{JsonPending, JsonStep, JsonStore, StepKind, Story};
+pub use super::story::{JsonChange, JsonGraph, JsonOrder, JsonPending, JsonStep, JsonStore, StepKind, Story};
 use crate::base::{LineColumn, Loc, Schedule, Span};
+use crate::engines;
 use crate::engines::{Survey, SurveyedRead};
-use crate::execution::{Comparable, Rules, Stuck, interpret};
+use crate::execution::{Rules, Stuck};
 use crate::program::{Program, Quantifier};
-use crate::search::{EngineFailure, Involved, Observation, Report, StopReason, Violation, ViolationKind};
-use crate::{search, trace};
+use crate::search;
+use crate::search::{EngineFailure, Involved, Observation, Options, Report, StopReason, Violation, ViolationKind};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
@@ -135,6 +137,8 @@ pub struct JsonViolation {
     pub cycle: Vec<Edge>,
     #[serde(flatten)]
     pub story: Story,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub machines: BTreeMap<&'static str, bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequential: Option<JsonSequential>,
 }
@@ -180,8 +184,8 @@ pub struct JsonSequential {
 
 /// Makes the object for a report. The steps of its violations come from replaying them under the same rules.
 pub fn json(program: &Program, rules: Rules, report: &Report, seconds: Option<f64>) -> JsonReport {
-    let subject = interpret(program);
-    let violations = report.violations.iter().map(|found| violation(&subject, rules, found));
+    let options = Options { rules, engine: report.engine, ..Options::new(report.memory) };
+    let violations = report.violations.iter().map(|found| violation(program, &options, found));
     let observations = report.observations.iter().map(|observation| JsonObservation {
         quantifier: quantifier(observation.quantifier),
         condition: program.source.excerpt(observation.span),
@@ -277,10 +281,9 @@ pub fn sequential(program: &Program, schedule: &Schedule) -> JsonSequential {
 }
 
 /// The object for a violation.
-pub fn violation<S: Comparable>(subject: &S, rules: Rules, violation: &Violation) -> JsonViolation {
-    let program = subject.code();
+pub fn violation(program: &Program, options: &Options, violation: &Violation) -> JsonViolation {
     // A violation that does not replay is never in a report.
-    let trace = trace::replay(subject, rules, &violation.schedule);
+    let trace = engines::tell(program, options, violation);
     let mut story = trace.map_or_else(|_| Story::default(), |trace| Story::of(program, &trace));
     let Explanation { sentence, events, cycle } = explain(violation.kind.name(), &mut story);
     JsonViolation {
@@ -295,12 +298,18 @@ pub fn violation<S: Comparable>(subject: &S, rules: Rules, violation: &Violation
         events,
         cycle,
         story,
+        machines: machines(violation),
         sequential: None,
     }
 }
 
+/// On which machines it shows, by name.
+fn machines(violation: &Violation) -> BTreeMap<&'static str, bool> {
+    violation.machines.iter().map(|&(memory, shows)| (memory.name(), shows)).collect()
+}
+
 /// The object for the execution that answers an `exists`, if there is one: told like a violation.
-pub fn witness(program: &Program, rules: Rules, observation: &Observation) -> Option<JsonViolation> {
+pub fn witness(program: &Program, options: &Options, observation: &Observation) -> Option<JsonViolation> {
     let shown = Violation {
         kind: ViolationKind::Condition,
         message: program.source.excerpt(observation.span),
@@ -308,8 +317,9 @@ pub fn witness(program: &Program, rules: Rules, observation: &Observation) -> Op
         span: Some(observation.span),
         also: Vec::new(),
         schedule: observation.witness.clone()?,
+        machines: Vec::new(),
     };
-    Some(JsonViolation { kind: "witness", ..violation(&interpret(program), rules, &shown) })
+    Some(JsonViolation { kind: "witness", ..violation(program, options, &shown) })
 }
 
 pub(super) fn location(program: &Program, span: Span) -> JsonLocation {

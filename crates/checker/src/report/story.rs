@@ -4,8 +4,8 @@
 use super::words::Words;
 use crate::base::{LineColumn, Loc, Span};
 use crate::execution::{Entry, Operation, Stuck};
-use crate::program::Program;
-use crate::trace::{Event, Trace};
+use crate::program::{Access, Ordering, Program};
+use crate::trace::{Advice, Change, Event, Obstacle, Related, Trace};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -19,6 +19,8 @@ pub struct Story {
     pub pending: Vec<JsonPending>,
     #[serde(skip)]
     pub next: Vec<JsonPending>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graph: Option<JsonGraph>,
 }
 
 /// One step of a schedule and what it did.
@@ -49,10 +51,45 @@ pub struct JsonStep {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads_from: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<usize>,
     pub relevant: bool,
+}
+
+/// What an execution graph says besides its steps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonGraph {
+    pub modification_order: Vec<JsonOrder>,
+    pub synchronises: Vec<(usize, usize)>,
+    pub too_weak: Vec<JsonChange>,
+    pub stale: Option<usize>,
+    /// Whether stronger orderings would order what races.
+    #[serde(skip)]
+    pub races: bool,
+    /// The orderings of steps, as far as they have one.
+    #[serde(skip)]
+    pub orderings: Vec<Option<Ordering>>,
+}
+
+/// The writes to a cell, first to last.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonOrder {
+    pub cell: String,
+    pub writes: Vec<usize>,
+}
+
+/// An ordering that is too weak, and one that would do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/report-format.md documents each field")]
+pub struct JsonChange {
+    pub step: usize,
+    pub from: String,
+    pub to: String,
 }
 
 /// A value of a cell, in memory or on its way there.
@@ -117,11 +154,15 @@ impl Story {
             steps: trace.events.iter().map(|event| step(&words, event)).collect(),
             pending: pending(&words),
             next: next(&words),
+            graph: trace.related.as_ref().map(|related| graph(&words, related)),
         };
         let used = |name: &str| story.steps.iter().any(|step| step.cell.as_deref() == Some(name));
         let cells = program.cells.iter().filter(|cell| used(&cell.name));
         story.initial = cells.map(|cell| words.store(cell.name.clone(), cell.initial)).collect();
         story.link();
+        if let Some(related) = &trace.related {
+            story.relate(related);
+        }
         story
     }
 
@@ -157,10 +198,35 @@ impl Story {
         }
     }
 
+    /// In a graph, reads need not see the newest write: takes over which they have seen, and says so in their texts.
+    pub fn relate(&mut self, related: &Related) {
+        for at in 0..self.steps.len() {
+            if !self.steps[at].is_read() {
+                continue;
+            }
+            let source = related.reads_from.get(at).copied().flatten();
+            let cell = self.steps[at].cell.as_deref().unwrap_or_default();
+            let order = self.graph.as_ref().and_then(|graph| graph.order_of(cell)).unwrap_or_default();
+            let newest = order.iter().copied().rfind(|&write| write < at);
+            let step = &mut self.steps[at];
+            (step.reads_from, step.newest) = (source, newest.filter(|_| newest != source));
+            let from = source.map_or("the start".to_string(), |write| (write + 1).to_string());
+            let newer = step.newest.map_or(String::new(), |write| format!(", not {}", write + 1));
+            step.text += &format!("  [from {from}{newer}]");
+        }
+    }
+
     /// When what the step wrote was in memory: the number of a step, or the largest number if it never was.
     pub(super) fn arrival(&self, store: usize) -> usize {
         let step = &self.steps[store];
         if step.buffered { step.commit.unwrap_or(usize::MAX) } else { store }
+    }
+}
+
+impl JsonGraph {
+    /// The writes to a cell, first to last.
+    pub(super) fn order_of(&self, cell: &str) -> Option<&[usize]> {
+        self.modification_order.iter().find(|order| order.cell == cell).map(|order| order.writes.as_slice())
     }
 }
 
@@ -238,6 +304,41 @@ fn step(words: &Words<'_>, event: &Event) -> JsonStep {
         failure: event.failure.as_ref().map(|failure| crate::search::ViolationKind::Failure(failure.kind).name()),
         buffer: event.buffer.iter().map(store).collect(),
         ..JsonStep::default()
+    }
+}
+
+fn graph(words: &Words<'_>, related: &Related) -> JsonGraph {
+    let order = |(loc, writes): &(Loc, Vec<usize>)| JsonOrder { cell: words.loc(*loc), writes: writes.clone() };
+    let mut graph = JsonGraph {
+        modification_order: related.modification_order.iter().map(order).collect(),
+        synchronises: related.synchronises.clone(),
+        orderings: words.trace.events.iter().map(ordering).collect(),
+        ..JsonGraph::default()
+    };
+    if let Some(Advice { changes, obstacle }) = &related.advice {
+        let change = |change: &Change| JsonChange {
+            step: change.event,
+            from: format!("{:?}", change.from),
+            to: format!("{:?}", change.to),
+        };
+        graph.too_weak = changes.iter().map(change).collect();
+        graph.races = *obstacle == Obstacle::Ordered;
+        graph.stale = if let Obstacle::Access(at) = obstacle { Some(*at) } else { None };
+    }
+    graph
+}
+
+/// The ordering that an event had.
+fn ordering(event: &Event) -> Option<Ordering> {
+    match event.operation? {
+        Operation::Read { ordering, access, .. } | Operation::Write { ordering, access, .. } => {
+            (access == Access::Atomic).then_some(ordering)
+        }
+        Operation::Rmw { ordering, .. } | Operation::Fence { ordering } => Some(ordering),
+        Operation::Cas { expected, success, failure, .. } => {
+            Some(if event.result == expected { success } else { failure })
+        }
+        _ => None,
     }
 }
 

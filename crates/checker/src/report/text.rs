@@ -8,10 +8,12 @@ use super::story::Story;
 use super::style::Tone;
 use super::table::table;
 use crate::base::{Schedule, Span, Step, Verdict};
-use crate::execution::{MemoryModel, Rules, Stuck, interpret};
+use crate::engines;
+use crate::execution::{MemoryModel, Rules, Stuck};
 use crate::program::{FinalValue, Program};
-use crate::search::{EngineFailure, Observation, Replay, Report, Statistics, StopReason, Violation, ViolationKind};
-use crate::trace;
+use crate::search::{
+    Engine, EngineFailure, Observation, Options, Replay, Report, Statistics, StopReason, Violation, ViolationKind,
+};
 use crate::trace::Trace;
 
 /// Writes about one program under one memory model.
@@ -124,7 +126,7 @@ impl Text<'_> {
         for (at, violation) in report.violations.iter().enumerate() {
             let number = if count > 1 { format!("violation {} of {count}", at + 1) } else { "violation".to_string() };
             text += &self.headline(Tone::Bad, &number, &sentence(violation));
-            text += &self.violation(violation);
+            text += &self.violation(report.engine, violation);
         }
         if !matches!(report.stop, StopReason::Exhausted | StopReason::Violation) {
             let (why, advice) = why_stopped(&report.stop, &report.statistics, self.rules);
@@ -134,10 +136,10 @@ impl Text<'_> {
         text
     }
 
-    fn violation(&self, violation: &Violation) -> String {
+    fn violation(&self, engine: Engine, violation: &Violation) -> String {
         let mut text = self.place_of(violation) + "\n";
-        let subject = interpret(self.program);
-        if let Ok(trace) = trace::replay(&subject, self.rules, &violation.schedule) {
+        let options = Options { rules: self.rules, engine, ..Options::new(self.memory) };
+        if let Ok(trace) = engines::tell(self.program, &options, violation) {
             let mut story = Story::of(self.program, &trace);
             let Explanation { sentence, events, .. } = explain(violation.kind.name(), &mut story);
             if let Some(sentence) = sentence {
@@ -146,7 +148,26 @@ impl Text<'_> {
             text += &table(&story, &events, self.style);
             text += &self.end_values(violation, &trace);
         }
+        text += &self.machines(violation);
         text + "\n" + &self.schedule(&violation.schedule) + "\n"
+    }
+
+    /// On which machines it shows, and on which it does not.
+    fn machines(&self, violation: &Violation) -> String {
+        let named = |shows: bool| {
+            let machines = violation.machines.iter().filter(move |machine| machine.1 == shows);
+            let names: Vec<&str> = machines.map(|machine| machine.0.name()).collect();
+            (!names.is_empty()).then(|| names.join(", "))
+        };
+        let is_quiet = violation.machines.contains(&(MemoryModel::Tso, false));
+        let quiet = if is_quiet { ": on x86 it does not show" } else { "" };
+        let sentence = match (named(true), named(false)) {
+            (None, None) => return String::new(),
+            (Some(also), None) => format!("also under {also}"),
+            (None, Some(not)) => format!("not under {not}{quiet}"),
+            (Some(also), Some(not)) => format!("also under {also}, not under {not}{quiet}"),
+        };
+        format!("{} {sentence}\n", self.style.paint(Tone::Heading, "note:"))
     }
 
     fn place_of(&self, violation: &Violation) -> String {

@@ -103,9 +103,12 @@ impl Engine {
 
     /// Why the engine cannot check a memory model, if so.
     pub(crate) fn refuses(self, memory: MemoryModel) -> Option<String> {
-        let can = !memory.is_language() || self == Engine::Graph;
+        let builds_graphs = matches!(
+            self,
+            Engine::Auto | Engine::Graph | Engine::Exhaustive | Engine::Random { .. } | Engine::Pct { .. }
+        );
         let why = || format!("engine {self} runs machines, and {memory} is none: engine graph checks it");
-        (!can).then(why)
+        (memory.is_language() && !builds_graphs).then(why)
     }
 
     /// In a sentence.

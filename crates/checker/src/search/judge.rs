@@ -392,7 +392,8 @@ impl<'a, S: Describe> Judge<'a, S> {
         let (thread, span) = places.next().unzip();
         let thread = thread.filter(|name| !name.is_empty());
         let also = places.map(|(thread, span)| Involved { thread, span }).collect();
-        let violation = Violation { kind: identity.0, message, thread, span, also, schedule: Schedule(path()) };
+        let schedule = Schedule(path());
+        let violation = Violation { kind: identity.0, message, thread, span, also, schedule, machines: Vec::new() };
         self.seen.insert(identity.clone());
         self.violations.push((identity, violation));
     }

@@ -95,6 +95,11 @@ impl Limits {
 }
 
 impl Options {
+    /// Whether executions are graphs, and schedules say how they are built.
+    pub(crate) fn runs_graphs(&self) -> bool {
+        self.engine == Engine::Graph || self.memory.is_language()
+    }
+
     /// Everything under this memory model, without bounds.
     pub fn new(memory: MemoryModel) -> Options {
         let limits = Limits { executions: u64::MAX, states: u64::MAX, events: u64::MAX, preemptions: None };

@@ -94,6 +94,9 @@ pub struct Violation {
     pub also: Vec<Involved>,
     /// The steps that lead there, from the start.
     pub schedule: Schedule,
+    /// Under a memory model of the language: the machines on which it shows, and those on which it does not, as far as
+    /// that was looked at.
+    pub machines: Vec<(MemoryModel, bool)>,
 }
 
 /// A thread that takes part in a violation.

@@ -19,7 +19,8 @@ use crate::search::{Options, Report, Violation, Watch, is_shown};
 /// numbers of states and steps, not by time.
 /// The watch can end this: then the simplest so far is taken.
 pub fn simplify(program: &Program, options: &Options, report: &mut Report, watch: &dyn Watch) {
-    if report.violations.is_empty() {
+    // Graphs have no preemptions and no delayed stores.
+    if report.violations.is_empty() || options.engine.adapt(options).runs_graphs() {
         return;
     }
     let subject = &interpret(program);

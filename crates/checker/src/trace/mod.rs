@@ -3,11 +3,13 @@
 pub(crate) mod cycle;
 mod drops;
 pub(crate) mod happens_before;
+mod related;
 mod run;
 mod versions;
 
 pub use cycle::{Cycle, Relation, happens_before_cycle};
 pub(crate) use drops::unordered_drop;
+pub use related::{Advice, Change, Obstacle, Related};
 pub use run::{Combination, Run, RunEvent, RunThread};
 pub(crate) use versions::{Histories, History, INITIAL, Versions, seen_of_count, sees_contents};
 
@@ -27,6 +29,8 @@ pub struct Trace {
     pub end: Option<Stuck>,
     /// The values that are left, if every thread has ended.
     pub final_state: Option<FinalState>,
+    /// What relates its events, if it is an execution graph and not a run of a machine.
+    pub related: Option<Related>,
 }
 
 /// A thread of a trace.
@@ -121,7 +125,7 @@ pub(crate) fn follow<S: Describe>(
             next: running.map(|local| subject.operation(local)),
         }
     };
-    Ok(Trace { events, threads: state.threads.iter().map(info).collect(), end, final_state })
+    Ok(Trace { events, threads: state.threads.iter().map(info).collect(), end, final_state, related: None })
 }
 
 /// Knows where each waiting store stands in the source, which machines do not.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use unthread_checker::base::Source;
-use unthread_checker::engines::check;
-use unthread_checker::execution::{MemoryModel, interpret};
+use unthread_checker::base::{Source, Verdict};
+use unthread_checker::engines::{check, look_elsewhere};
+use unthread_checker::execution::MemoryModel;
 use unthread_checker::frontend::ut;
 use unthread_checker::program::Program;
 use unthread_checker::report::json::{JsonViolation, sequential, violation};
@@ -21,7 +21,7 @@ fn explained(program: &Program, memory: MemoryModel) -> JsonViolation {
     let options = Options::new(memory);
     let mut report = check(program, &options, &Unwatched);
     simplify(program, &options, &mut report, &Unwatched);
-    violation(&interpret(program), options.rules, report.violations.first().expect("something is wrong"))
+    violation(program, &options, report.violations.first().expect("something is wrong"))
 }
 
 /// Compares the sentence, and the two events: thread, line, and what the step says.
@@ -226,4 +226,72 @@ fn who_tries_for_ever_is_told_with_what_is_in_the_way() {
     let text = "shared x = 1, y;\nthread a {\n  x = 2;\n}\nthread b {\n  let r = 0;\n  while r != 3 { y += 1; y -= 1; r = x; }\n}";
     let sentence = "b looks again and again at `y` (line 7), and nobody has stored to it yet";
     assert_told("look.ut", &parse("look.ut", text.to_string()), MemoryModel::Sc, sentence, &[]);
+}
+
+/// What was wrong in a program under C++20's memory model, and on which machines that shows.
+fn told(text: &str) -> (String, Vec<(MemoryModel, bool)>) {
+    let (program, options) = (parse("test.ut", text.to_string()), Options::new(MemoryModel::Cpp20));
+    let mut report = check(&program, &options, &Unwatched);
+    look_elsewhere(&program, &options, &mut report, &Unwatched);
+    let first = report.violations.first().unwrap_or_else(|| panic!("nothing is wrong: {text}"));
+    (violation(&program, &options, first).sentence, first.machines.clone())
+}
+
+#[test]
+fn orderings_that_are_too_weak_are_named_with_the_weakest_that_would_do() {
+    use MemoryModel::{Pso, Sc, Tso};
+    let program = |write: &str, read: &str| {
+        format!(
+            "shared data, ready;\nthread writer {{ data = 1;\n ready.store(1, {write}); }}\n\
+            thread reader {{ let r = ready.load({read});\n if r == 1 {{ assert(data == 1); }} }}"
+        )
+    };
+    let nowhere = vec![(Sc, false), (Tso, false), (Pso, false)];
+    let (sentence, machines) = told(&program("release", "relaxed"));
+    let expected = "reader read `ready` = 1 (line 4, Relaxed) from writer's Release store (line 3), but a Relaxed load does not \
+        synchronise with it: `data` could still be read as 0 (line 5). An `Acquire` load at line 4 would prevent this";
+    assert_eq!((sentence.as_str(), machines), (expected, nowhere));
+    let (sentence, machines) = told(&program("relaxed", "acquire"));
+    let expected = "reader read `ready` = 1 (line 4, Acquire) from writer's Relaxed store (line 3), but it does not \
+        synchronise with a Relaxed store: `data` could still be read as 0 (line 5). A `Release` store at line 3 would prevent this";
+    assert_eq!((sentence.as_str(), machines), (expected, vec![(Sc, false), (Tso, false), (Pso, true)]));
+    let both = told(&program("relaxed", "relaxed")).0;
+    assert!(
+        both.ends_with("A `Release` store at line 3 and an `Acquire` load at line 4 together would prevent this"),
+        "{both}"
+    );
+}
+
+/// What is advised is true: with it, nothing is wrong any more.
+#[test]
+fn what_is_advised_helps() {
+    let program = |orders: [&str; 4]| {
+        let [a, b, c, d] = orders;
+        format!(
+            "shared x, y, r, s;\nthread a {{ x.store(1, {a});\n r = y.load({b}); }}\nthread b {{ y.store(1, {c});\n s = x.load({d}); }}\n\
+            finally {{ assert(r == 1 || s == 1); }}"
+        )
+    };
+    let sentence = told(&program(["seqcst", "acquire", "seqcst", "seqcst"])).0;
+    assert!(sentence.ends_with("A `SeqCst` load at line 3 would prevent this"), "{sentence}");
+    let fixed = parse("test.ut", program(["seqcst"; 4]));
+    assert_eq!(check(&fixed, &Options::new(MemoryModel::Cpp20), &Unwatched).violations, []);
+}
+
+#[test]
+fn what_a_thread_makes_is_a_plain_write_by_it() {
+    let program = |write: &str, read: &str| {
+        format!(
+            "struct N {{ v }}\nshared head;\nthread maker {{ let n = new N {{ v: 1 }};\n head.store(n, {write}); }}\n\
+            thread user {{ let n = head.load({read});\n if n != null {{ let r = n.v; free(n); }} }}"
+        )
+    };
+    for (write, read) in [("relaxed", "acquire"), ("release", "relaxed"), ("relaxed", "relaxed")] {
+        let (sentence, _) = told(&program(write, read));
+        assert!(sentence.contains("would prevent this"), "{sentence}");
+    }
+    let right = parse("test.ut", program("release", "acquire"));
+    for memory in [MemoryModel::Cpp20, MemoryModel::Rc11] {
+        assert_eq!(check(&right, &Options::new(memory), &Unwatched).verdict(), Verdict::Verified, "{memory}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The `graph` engine: each consistent graph once.
 
+use crate::places;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use unthread_checker::base::Source;
@@ -7,9 +8,9 @@ use unthread_checker::engines::{check, graph};
 use unthread_checker::execution::graph::{Axioms, Event, Graph, INITIAL, Kind, NOWHERE, Names, Object};
 use unthread_checker::execution::{MemoryModel, interpret};
 use unthread_checker::frontend::ut;
-use unthread_checker::program::Program;
-use unthread_checker::search::{Engine, Options, Report, StopReason, Unwatched, Violation};
-use unthread_generate::{Features, Sketch, cases, for_all, sketches};
+use unthread_checker::program::{FinalState, Program};
+use unthread_checker::search::{Engine, Limits, Options, Report, StopReason, Unwatched, Violation, ViolationKind};
+use unthread_generate::{Features, Language, Sketch, cases, for_all, language, sketches};
 
 fn parse(text: &str) -> Program {
     let parsed = ut::parse(Arc::new(Source::new("test.ut", text)), &BTreeMap::new());
@@ -206,11 +207,9 @@ fn no_graph_with_forks_blocks_or_spinning_is_missed() {
     compare_all(Features { spins: true, ..ACCESSES });
 }
 
-/// The machines as graphs have the final states and the failures that `dpor` finds, and every violation has been replayed.
-#[test]
-fn machines_as_graphs_agree_with_dpor() {
-    let features = Features { locks: true, forks: true, control: true, faults: true, ..ACCESSES };
-    for_all(sketches(features), cases(60), |sketch: &Sketch| {
+/// The machines as graphs have the final states, the races and the failures that `dpor` finds, and every violation has been replayed.
+fn machines_agree_with_dpor(features: Features, number: u32) {
+    for_all(sketches(features), cases(number), |sketch: &Sketch| {
         let program = sketch.program();
         for memory in MemoryModel::MACHINES {
             let [dpor, graph] = [Engine::Dpor, Engine::Graph].map(|engine| {
@@ -218,11 +217,51 @@ fn machines_as_graphs_agree_with_dpor() {
                 check(&program, &options, &Unwatched)
             });
             let kinds = |report: &Report| -> BTreeSet<String> {
-                report.violations.iter().map(|violation| format!("{:?}", violation.kind)).collect()
+                let race = |violation: &Violation| match violation.kind {
+                    ViolationKind::DataRace => format!("{:?}", places(violation)),
+                    _ => String::new(),
+                };
+                report.violations.iter().map(|found| format!("{:?} {}", found.kind, race(found))).collect()
             };
             if graph.stop != dpor.stop || graph.final_states != dpor.final_states || kinds(&graph) != kinds(&dpor) {
                 let told = |report: &Report| format!("{:?} {:?} {:?}", report.stop, report.final_states, kinds(report));
                 return Err(format!("{memory}: graph {} and dpor {}", told(&graph), told(&dpor)));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn machines_as_graphs_agree_with_dpor() {
+    machines_agree_with_dpor(Features { locks: true, forks: true, control: true, faults: true, ..ACCESSES }, 60);
+}
+
+/// Sampling finds nothing that is not there, and adding events in every order finds what is there.
+#[test]
+fn other_engines_of_graphs_agree_with_graph() {
+    for_all(language(Language { blocks: true, ..Language::ALL }), cases(60), |sketch: &Sketch| {
+        let program = sketch.program();
+        for memory in [MemoryModel::Cpp20, MemoryModel::Rc11] {
+            let run = |engine: Engine, executions: u64| {
+                let limits = Limits { executions, ..Options::new(memory).limits };
+                let options = Options { engine, all_violations: true, limits, ..Options::new(memory) };
+                check(&program, &options, &Unwatched)
+            };
+            let kinds = |report: &Report| -> BTreeSet<String> {
+                report.violations.iter().map(|found| format!("{:?} {:?}", found.kind, places(found))).collect()
+            };
+            let [graph, every] = [Engine::Graph, Engine::Exhaustive].map(|engine| run(engine, u64::MAX));
+            if (kinds(&graph), &graph.final_states) != (kinds(&every), &every.final_states) {
+                return Err(format!("{memory}: {:?}, and exhaustive {:?}", kinds(&graph), kinds(&every)));
+            }
+            for engine in [Engine::Random { seed: 1 }, Engine::Pct { seed: 1, depth: 3 }] {
+                let sampled = run(engine, 50);
+                let is_known = |state: &FinalState| graph.final_states.contains(state);
+                let unknown = !sampled.final_states.iter().all(is_known);
+                if unknown || !kinds(&sampled).is_subset(&kinds(&graph)) || sampled.stop != StopReason::ExecutionLimit {
+                    return Err(format!("{memory}: {engine} {:?} {:?}", sampled.stop, kinds(&sampled)));
+                }
             }
         }
         Ok(())

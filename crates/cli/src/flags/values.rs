@@ -10,25 +10,21 @@ use unthread_checker::search::{Engine, Monitor};
 pub(crate) struct Memories(pub(crate) Vec<MemoryModel>);
 
 pub(super) fn memories() -> impl TypedValueParser<Value = Memories> {
-    let all = PossibleValue::new("all").help("One after the other");
-    PossibleValuesParser::new(MemoryModel::MACHINES.iter().map(describe).chain([all])).map(|name| {
-        Memories(
-            MemoryModel::MACHINES.into_iter().filter(|memory| name == "all" || memory.to_string() == name).collect(),
-        )
-    })
-}
-
-/// For litmus tests: `all` has the language's memory models too.
-pub(super) fn litmus_memories() -> impl TypedValueParser<Value = Memories> {
-    let all = PossibleValue::new("all").help("Side by side; those of the language for tests in C only");
+    let all = PossibleValue::new("all").help("Side by side; of litmus tests, those of the language are for C only");
     PossibleValuesParser::new(MemoryModel::ALL.iter().map(describe).chain([all])).map(|name| match name.parse() {
         Ok(memory) => Memories(vec![memory]),
         Err(_) => Memories(MemoryModel::ALL.to_vec()),
     })
 }
 
+/// A machine.
 pub(super) fn memory() -> impl TypedValueParser<Value = MemoryModel> {
     PossibleValuesParser::new(MemoryModel::MACHINES.iter().map(describe)).try_map(|name| name.parse::<MemoryModel>())
+}
+
+/// A machine, or what a language promises.
+pub(super) fn any_memory() -> impl TypedValueParser<Value = MemoryModel> {
+    PossibleValuesParser::new(MemoryModel::ALL.iter().map(describe)).try_map(|name| name.parse::<MemoryModel>())
 }
 
 fn describe(memory: &MemoryModel) -> PossibleValue {

@@ -43,6 +43,7 @@ pub(super) fn tell(subject: &ClosureSubject, violation: &Violation, trace: &Trac
         events,
         cycle,
         story,
+        machines: Default::default(),
         sequential: None,
     }
 }

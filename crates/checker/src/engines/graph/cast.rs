@@ -24,6 +24,8 @@ pub(super) struct Moment<T> {
     pub(super) spins: bool,
     /// Objects that it dropped on its way here.
     pub(super) dropped: Vec<Dropped>,
+    /// How many blocks it has allocated.
+    pub(super) allocated: u32,
 }
 
 /// For each thread, by number, where it was after each of its operations. Nothing of threads that have not been started.
@@ -62,6 +64,11 @@ impl<T> Cast<T> {
             self.pasts.resize_with(thread as usize + 1, Vec::new);
         }
         self.pasts[thread as usize].push(Rc::new(moment));
+    }
+
+    /// After how many operations a thread had allocated more than so many blocks.
+    pub(super) fn allocates(&self, thread: u16, blocks: u32) -> Option<usize> {
+        self.pasts.get(thread as usize)?.iter().position(|moment| moment.allocated > blocks)
     }
 
     fn refresh(&mut self, thread: u16, moment: Moment<T>) {
@@ -297,6 +304,7 @@ fn moment<S: Describe>(subject: &S, local: &S::Thread, copies: bool) -> Moment<S
         !(subject.awaiting(local).is_empty() && subject.polls(local).is_empty()) && subject.unseen(local).is_empty();
     let span = subject.span(local);
     let failure = operation.is_failure().then(|| subject.failure(local));
+    let allocated = subject.allocated(local);
     let local = if copies { subject.copy(local) } else { None };
-    Moment { local, operation, failure, span, spins, dropped: Vec::new() }
+    Moment { local, operation, failure, span, spins, dropped: Vec::new(), allocated }
 }

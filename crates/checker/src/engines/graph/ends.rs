@@ -4,8 +4,8 @@ use super::cast::Moment;
 use super::{Search, schedule};
 use crate::base::ThreadId;
 use crate::execution::graph::{Kind, Object};
-use crate::execution::{Describe, Operation, Shared, State, Status, ThreadState};
-use crate::program::LockMode;
+use crate::execution::{Describe, Operation, Shared, State, Status, Stuck, ThreadState};
+use crate::program::{FinalState, LockMode};
 use std::rc::Rc;
 
 impl<S: Describe> Search<'_, S> {
@@ -30,6 +30,20 @@ impl<S: Describe> Search<'_, S> {
         if let Some(live) = &mut self.live {
             live.threads = state.threads;
         }
+    }
+
+    /// Why nothing can happen any more, and the values that are left if every thread has ended.
+    pub(super) fn outcome(&mut self) -> (Option<Stuck>, Option<FinalState>) {
+        self.settle();
+        let state = self.state();
+        let mut possible = Vec::new();
+        self.machine.steps(&state, &mut possible);
+        let end = possible.is_empty().then(|| self.machine.stuck(&state));
+        let final_state = (end == Some(Stuck::Finished)).then(|| self.subject.final_state(&state));
+        if let Some(live) = &mut self.live {
+            live.threads = state.threads;
+        }
+        (end, final_state)
     }
 
     /// Whether some thread waits because it has read a state of a lock that is not the newest.

@@ -3,10 +3,10 @@
 use super::Search;
 use super::cast::Moment;
 use super::world::{Alternative, How};
-use crate::base::{Action, Schedule, Step};
+use crate::base::{Action, Schedule, Step, ThreadId};
 use crate::execution::graph::{Axioms, Kind, Slot};
 use crate::execution::{Describe, Machine, Operation};
-use crate::search::{Options, Replay};
+use crate::search::{Options, Replay, Violation};
 use crate::trace::{Event, ReplayError, ThreadInfo, Trace};
 use std::rc::Rc;
 
@@ -18,20 +18,50 @@ pub fn replay<S: Describe>(
     options: &Options,
     schedule: &Schedule,
 ) -> Result<Replay, ReplayError> {
+    followed(subject, axioms, options, schedule, None)
+}
+
+/// As [`replay`], for the schedule of a violation: also says which orderings are too weak.
+pub fn tell<S: Describe>(
+    subject: &S,
+    axioms: Axioms,
+    options: &Options,
+    violation: &Violation,
+) -> Result<Trace, ReplayError> {
+    followed(subject, axioms, options, &violation.schedule, Some(violation)).map(|replay| replay.trace)
+}
+
+fn followed<S: Describe>(
+    subject: &S,
+    axioms: Axioms,
+    options: &Options,
+    schedule: &Schedule,
+    told: Option<&Violation>,
+) -> Result<Replay, ReplayError> {
     let machine = Machine::new(subject, options.rules);
     let options = Options { all_violations: true, ..options.clone() };
     let mut nobody = |_: &_, _: &_| {};
     let mut search = Search::new(subject, &machine, axioms, &options, &mut nobody);
     // Threads by the order of their creation in this schedule.
     let mut numbers: Vec<u16> = (0..search.world.graph.n_threads() as u16).collect();
-    let mut events = Vec::new();
+    let (mut events, mut positions) = (Vec::new(), Vec::new());
     for (at, &step) in schedule.0.iter().enumerate() {
         let number = numbers.get(step.thread.index()).copied();
-        let done = number.and_then(|thread| search.follow(thread, step, &mut numbers));
-        events.push(done.ok_or(ReplayError { at, step, possible: Vec::new() })?);
+        let length = search.world.graph.len();
+        let Some(done) = number.and_then(|thread| search.follow(thread, step, &mut numbers)) else {
+            search.cut(length);
+            return Err(ReplayError { at, step, possible: search.possible(&numbers) });
+        };
+        events.push(done);
+        positions.resize(search.world.graph.len(), at);
     }
+    let mut related = search.related(&positions, events.len());
+    related.advice = told.and_then(|violation| search.advice(violation, &positions));
+    let possible = search.possible(&numbers);
+    let (mut end, mut final_state) = (None, None);
     if search.is_at_end() {
         search.end();
+        (end, final_state) = search.outcome();
     } else {
         // A thread that waited for a lock where the schedule was found can take it here; the order of the rest is the
         // same.
@@ -39,8 +69,9 @@ pub fn replay<S: Describe>(
     }
     let threads = numbers.iter().map(|&thread| search.info(thread)).collect();
     let (violations, observations) = search.findings.judge.findings();
-    let trace = Trace { events, threads, end: None, final_state: None };
-    Ok(Replay { trace, violations, observations, is_sequential: true, possible: Vec::new() })
+    let trace = Trace { events, threads, end, final_state, related: Some(related) };
+    let is_sequential = search.world.graph.is_one_of(Axioms::SC);
+    Ok(Replay { trace, violations, observations, is_sequential, possible })
 }
 
 impl<S: Describe> Search<'_, S> {
@@ -57,6 +88,13 @@ impl<S: Describe> Search<'_, S> {
             }
         }
         true
+    }
+
+    /// Steps of threads that can go on, with the newest writes.
+    fn possible(&mut self, numbers: &[u16]) -> Vec<Step> {
+        let threads = 0..numbers.len();
+        let can_go_on = threads.filter(|&at| self.can_go_on(numbers[at]));
+        can_go_on.map(|at| Step { thread: ThreadId(at as u16), action: Action::Run }).collect()
     }
 
     /// Takes a step, if it is possible, and says what it did.

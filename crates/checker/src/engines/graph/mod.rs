@@ -10,39 +10,48 @@
 //! that, and when no other thread can go on. A thread whose turn of a loop changed nothing waits in the same way.
 
 mod add;
+mod advise;
 mod cast;
 mod ends;
 mod follow;
+mod related;
 mod revisit;
+mod sample;
 mod schedule;
 mod ways;
 mod world;
 mod wrong;
 
-pub use follow::replay;
+pub use follow::{replay, tell};
 
 use crate::execution::graph::{Axioms, Event, Graph, INITIAL, Id, Kind, LocId, Names, Object, Slot, fill_read, slot};
-use crate::execution::{Describe, Machine, Operation, interpret};
-use crate::program::{Instr, Program};
+use crate::execution::{Describe, Machine, Operation};
 use crate::search::findings::Findings;
-use crate::search::{Options, Report, StopReason, Watch};
+use crate::search::{Engine, Options, Report, StopReason, Watch};
 use cast::{Live, Moment};
 use rustc_hash::FxHashSet;
+use sample::Picker;
 use world::World;
 
 /// How often the watch is asked, in steps.
 const LOOK_EVERY_STEPS: u64 = 4096;
 
-/// Why nothing is verified of a program whose graphs were all explored, if so: tests against an oracle do not cover it yet.
-pub(super) fn unproven(program: &Program, options: &Options) -> Option<String> {
-    let allocates =
-        program.routines.iter().any(|routine| routine.code.iter().any(|i| matches!(i, Instr::Alloc { .. })));
-    let what = match options.memory.is_language() {
-        true if allocates => "blocks of memory that a thread allocates under a memory model of the language",
-        false if interpret(program).has_plain_cells() => "data races on a machine",
-        _ => return None,
-    };
-    Some(format!("engine graph is not known to see all {what} yet"))
+/// Why nothing is verified of a program whose graphs were all explored, if so: what a machine calls a race of two accesses that are possible
+/// at the same time is not known to be found in all cases.
+pub(super) fn unproven<S: Describe>(subject: &S, options: &Options) -> Option<String> {
+    let races = !options.memory.is_language() && subject.has_plain_cells();
+    races.then(|| "engine graph is not known to see all data races on a machine yet: engine dpor does".to_string())
+}
+
+/// Searches graphs with the engine that the options name.
+pub(super) fn search<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    let axioms = options.memory.axioms();
+    match options.engine {
+        Engine::Exhaustive => every_order(subject, axioms, options, watch, |_, _| {}),
+        Engine::Random { seed } => sample(subject, axioms, options, watch, Picker::new(seed, None)),
+        Engine::Pct { seed, depth } => sample(subject, axioms, options, watch, Picker::new(seed, Some(depth))),
+        _ => check(subject, axioms, options, watch),
+    }
 }
 
 /// Explores every consistent graph and reports. Graphs where threads wait though they need not are counted as redundant.
@@ -74,8 +83,22 @@ pub fn every_order<S: Describe>(
 ) -> Report {
     let machine = Machine::new(subject, options.rules);
     let mut search = Search::new(subject, &machine, axioms, options, &mut show);
-    search.known = Some(FxHashSet::default());
+    (search.known, search.every_thread) = (Some(FxHashSet::default()), true);
     let stop = search.run(watch);
+    search.findings.report(stop)
+}
+
+fn sample<S: Describe>(
+    subject: &S,
+    axioms: Axioms,
+    options: &Options,
+    watch: &dyn Watch,
+    mut picker: Picker,
+) -> Report {
+    let machine = Machine::new(subject, options.rules);
+    let mut nobody = |_: &Graph, _: &Names| {};
+    let mut search = Search::new(subject, &machine, axioms, options, &mut nobody);
+    let stop = search.sample(&mut picker, watch);
     search.findings.report(stop)
 }
 
@@ -99,6 +122,8 @@ struct Search<'a, S: Describe> {
     looked_at: u64,
     /// Graphs that were come to, if events are added in every order.
     known: Option<FxHashSet<Vec<i64>>>,
+    /// Whether any thread that can go on may add the next event.
+    every_thread: bool,
     show: &'a mut dyn FnMut(&Graph, &Names),
 }
 
@@ -124,6 +149,7 @@ impl<'a, S: Describe> Search<'a, S> {
             numbers: Vec::new(),
             looked_at: 0,
             known: None,
+            every_thread: false,
             show,
         };
         search.begin();
@@ -161,7 +187,9 @@ impl<'a, S: Describe> Search<'a, S> {
     /// Whether events are added in every order, and this graph has come about in another.
     fn is_known(&mut self) -> bool {
         let graph = &self.world.graph;
-        self.known.as_mut().is_some_and(|known| !known.insert(graph.fingerprint()))
+        let is_known = self.known.as_mut().is_some_and(|known| !known.insert(graph.fingerprint()));
+        self.findings.statistics.states += u64::from(self.known.is_some() && !is_known);
+        is_known
     }
 
     fn is_too_long(&self) -> bool {
@@ -177,7 +205,7 @@ impl<'a, S: Describe> Search<'a, S> {
         };
         let between = (0..n_threads).find(is_between);
         let next = between.or_else(|| (0..n_threads).find(|&thread| self.can_go_on(thread)));
-        if self.known.is_some() {
+        if self.every_thread {
             return next;
         }
         next.or_else(|| (0..n_threads).find(|&thread| self.is_at_lock(thread)))

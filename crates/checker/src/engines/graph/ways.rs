@@ -12,7 +12,7 @@ impl<S: Describe> Search<'_, S> {
     pub(super) fn open(&mut self, first: u16) {
         let mut frame = Frame { length: self.world.graph.len(), rest: SmallVec::new() };
         self.add_ways(&mut frame, first);
-        if self.known.is_some() {
+        if self.every_thread {
             let is_between = self.world.graph.last_of(first).is_some_and(|last| !last.completes);
             let others = first + 1..if is_between { first } else { self.world.graph.n_threads() as u16 };
             for thread in others {

@@ -2,8 +2,8 @@
 
 use super::cast::Moment;
 use super::{Search, schedule};
-use crate::base::{Failure, FailureKind, Loc, Span};
-use crate::execution::graph::{Id, Kind, LocId, Object, Order, Unordered};
+use crate::base::{Failure, FailureKind, Loc, Span, ThreadKey};
+use crate::execution::graph::{Event, Graph, Id, Kind, LocId, Object, Order, Unordered};
 use crate::execution::{Describe, Operation};
 use crate::program::LockMode;
 use smallvec::SmallVec;
@@ -124,7 +124,7 @@ impl<S: Describe> Search<'_, S> {
         match event.kind {
             Kind::Read | Kind::Write | Kind::Touch(_) => {
                 let others: SmallVec<[Id; 2]> = graph.races(event).collect();
-                let made_by = graph.maker_in_race(event);
+                let made_by = self.maker_in_race(graph, event);
                 if let Object::Cell(loc) = self.names.object(event.loc)
                     && let Some(block) = loc.block()
                     && self.frees_of(block).next().is_some()
@@ -147,6 +147,9 @@ impl<S: Describe> Search<'_, S> {
                 let unordered = |&other: &Id| !event.sees(graph.event(other));
                 let accesses = locs.flat_map(|(loc, _)| graph.accesses(loc).iter().copied());
                 let mut late: SmallVec<[Id; 4]> = accesses.filter(unordered).collect();
+                if self.is_before_making(graph, event, block) {
+                    late.push(id);
+                }
                 let others: SmallVec<[Id; 4]> = self.frees_of(block).filter(unordered).collect();
                 if !others.is_empty() {
                     // Whichever of two frees comes second.
@@ -158,6 +161,37 @@ impl<S: Describe> Search<'_, S> {
             }
             _ => {}
         }
+    }
+
+    /// The thread that has made an event's location, if that does not happen before the event: what a thread makes is
+    /// a plain write by it.
+    pub(super) fn maker_in_race(&self, graph: &Graph, event: &Event) -> Option<u16> {
+        let (maker, after) = match self.names.object(event.loc) {
+            Object::Cell(cell) if self.live.is_none() => self.allocator(graph, cell)?,
+            _ => graph.maker(event.loc)?,
+        };
+        (maker != event.thread && event.hb.get(maker) <= after).then_some(maker)
+    }
+
+    /// Whether a block is freed though that it was made does not happen before that.
+    fn is_before_making(&self, graph: &Graph, free: &Event, block: Loc) -> bool {
+        let made = self.allocator(graph, block);
+        made.is_some_and(|(maker, after)| maker != free.thread && free.hb.get(maker) <= after)
+    }
+
+    /// The thread that has allocated the block of a cell, and how many of its events were there by then.
+    fn allocator(&self, graph: &Graph, cell: Loc) -> Option<(u16, u16)> {
+        let (key, number) = cell.allocation()?;
+        let maker = self.names.find_thread(ThreadKey(key))?;
+        let completed = self.world.cast.allocates(maker, number)?;
+        let events = graph.thread(maker).iter().map(|&id| graph.event(id));
+        let mut done = 0;
+        let before = events.take_while(|event| {
+            let is_before = done < completed;
+            done += usize::from(event.resumes());
+            is_before
+        });
+        Some((maker, before.count() as u16))
     }
 
     fn race(&mut self, first: Id, second: Id) {

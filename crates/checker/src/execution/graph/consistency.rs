@@ -251,11 +251,8 @@ impl Graph {
             for (at, &first) in loc.accesses.iter().enumerate() {
                 for &second in &loc.accesses[at + 1..] {
                     let (a, b) = (self.event(first), self.event(second));
-                    let conflict = a.thread != b.thread
-                        && (a.changes() || b.changes())
-                        && (a.mode == Mode::Plain || b.mode == Mode::Plain);
                     let (from, to) = (first as usize, second as usize);
-                    if conflict && !is_between(from, to) && !is_between(to, from) {
+                    if a.conflicts(b) && !is_between(from, to) && !is_between(to, from) {
                         races.push((first, second));
                     }
                 }

@@ -183,6 +183,13 @@ impl Event {
         self.hb.has(other.thread, other.index)
     }
 
+    /// Whether two accesses race unless something orders them: of different threads, one of them a write, not both atomic.
+    pub fn conflicts(&self, other: &Event) -> bool {
+        self.thread != other.thread
+            && (self.changes() || other.changes())
+            && (self.mode == Mode::Plain || other.mode == Mode::Plain)
+    }
+
     /// Whether it is a SeqCst operation.
     pub fn is_seq_cst(&self) -> bool {
         self.mode == Mode::SeqCst
@@ -203,6 +210,20 @@ impl Mode {
     /// Whether it is a lock's or a condition variable's.
     pub fn is_lock(self) -> bool {
         matches!(self, Mode::Lock | Mode::LockShared | Mode::Unlock | Mode::Queue)
+    }
+}
+
+impl Mode {
+    /// The ordering that it is, if it is one of the language.
+    pub fn ordering(self) -> Option<Ordering> {
+        match self {
+            Mode::Relaxed => Some(Ordering::Relaxed),
+            Mode::Acquire => Some(Ordering::Acquire),
+            Mode::Release => Some(Ordering::Release),
+            Mode::AcqRel => Some(Ordering::AcqRel),
+            Mode::SeqCst => Some(Ordering::SeqCst),
+            Mode::Plain | Mode::Lock | Mode::LockShared | Mode::Unlock | Mode::Queue => None,
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod event;
 mod names;
 mod relation;
 mod slots;
+mod stronger;
 
 pub use axioms::{Axioms, Order, ReleaseSequence, SeqCst};
 pub use clock::Clock;
@@ -20,6 +21,7 @@ pub(crate) use consistency::Unordered;
 pub use event::{Event, INITIAL, Id, Kind, LocId, Mode, NOWHERE, Object};
 pub use names::Names;
 pub(crate) use slots::{Slot, deed, fill_other, fill_read, fill_update, fill_write, slot};
+pub(crate) use stronger::Flaw;
 
 use smallvec::SmallVec;
 
@@ -163,10 +165,9 @@ impl Graph {
         (loc.initial, loc.maker) = (value, Some(maker));
     }
 
-    /// The thread that has made an event's location, if that does not happen before the event.
-    pub(crate) fn maker_in_race(&self, event: &Event) -> Option<u16> {
-        let (maker, after) = self.locs[event.loc as usize].maker?;
-        (maker != event.thread && event.hb.get(maker) <= after).then_some(maker)
+    /// The thread that has made a location, and how many of its events were there by then.
+    pub(crate) fn maker(&self, loc: LocId) -> Option<(u16, u16)> {
+        self.locs[loc as usize].maker
     }
 
     /// The writes to a location in modification order, without the initial one.
@@ -366,7 +367,8 @@ impl Graph {
     }
 
     fn join_all(&self, event: &mut Event) {
-        for other in &self.threads {
+        let others = self.threads.iter().enumerate().filter(|(number, _)| *number != usize::from(event.thread));
+        for (_, other) in others {
             if let Some(&last) = other.events.last() {
                 event.porf.join(&self.event(last).porf);
                 event.hb.join(&self.event(last).hb);
@@ -529,10 +531,7 @@ impl Graph {
     pub(crate) fn races(&self, event: &Event) -> impl Iterator<Item = Id> {
         self.accesses(event.loc).iter().copied().filter(|&id| {
             let other = self.event(id);
-            other.thread != event.thread
-                && (other.changes() || event.changes())
-                && (other.mode == Mode::Plain || event.mode == Mode::Plain)
-                && !event.sees(other)
+            event.conflicts(other) && !event.sees(other)
         })
     }
 }

@@ -236,6 +236,10 @@ impl Subject for Interpreter<'_> {
         Some(thread.clone())
     }
 
+    fn allocated(&self, thread: &IrThread) -> u32 {
+        thread.allocations
+    }
+
     fn may_fail_after(&self, thread: &IrThread) -> bool {
         self.analyses[thread.routine as usize].failing.after(thread.pc)
     }

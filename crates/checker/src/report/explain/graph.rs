@@ -26,6 +26,9 @@ pub enum Relation {
     /// Locks, notifications, forks and joins.
     #[serde(rename = "sync")]
     Synchronisation,
+    /// A release and an acquire that has seen it.
+    #[serde(rename = "sw")]
+    SynchronisesWith,
 }
 
 /// One step comes before another.
@@ -52,6 +55,8 @@ pub fn edges(story: &Story) -> Vec<Edge> {
     program_order(story, &mut edges);
     memory_order(story, &mut edges);
     synchronisation(story, &mut edges);
+    let pairs = story.graph.iter().flat_map(|graph| &graph.synchronises);
+    edges.extend(pairs.map(|&(from, to)| Edge { from, to, relation: Relation::SynchronisesWith }));
     edges.sort_unstable();
     edges.dedup();
     edges
@@ -72,8 +77,11 @@ fn memory_order(story: &Story, edges: &mut Vec<Edge>) {
         stores.entry(step.cell.as_deref().unwrap_or_default()).or_default().push(at);
     }
     let mut next: BTreeMap<usize, usize> = BTreeMap::new();
-    for stores in stores.values_mut() {
-        stores.sort_by_key(|&store| (story.arrival(store), store));
+    for (cell, stores) in &mut stores {
+        match story.graph.as_ref().and_then(|graph| graph.order_of(cell)) {
+            Some(order) => *stores = order.to_vec(),
+            None => stores.sort_by_key(|&store| (story.arrival(store), store)),
+        }
         for pair in stores.windows(2) {
             next.insert(pair[0], pair[1]);
             edges.push(Edge { from: pair[0], to: pair[1], relation: Relation::Coherence });

@@ -1,11 +1,12 @@
 //! What went wrong, in a sentence that names the two events that matter.
 //!
 //! By kind: a race names its accesses, a deadlock who took what. Where no interleaving of the threads explains the execution, the cause is a
-//! store that was still in its buffer ([`graph`]); otherwise it is what came between two accesses of a thread, or who
+//! store that was still in its buffer ([`graph`]) or, under a memory model of the language, an ordering that is too weak (`orderings`); otherwise it is what came between two accesses of a thread, or who
 //! stored the value that a thread stumbled over ([`between`]).
 
 mod between;
 pub mod graph;
+mod orderings;
 mod relevance;
 mod teller;
 mod waiting;
@@ -31,6 +32,9 @@ pub fn explain(kind: &str, story: &mut Story) -> Explanation {
     let mut explanation = Explanation { cycle: graph::cycle(story), ..Explanation::default() };
     let teller = Teller { story };
     let told = match kind {
+        _ if teller.story.graph.is_some() => {
+            teller.orderings().or_else(|| teller.race().filter(|_| kind == "data-race"))
+        }
         "data-race" => teller.race(),
         _ => teller.weak(&explanation.cycle),
     };

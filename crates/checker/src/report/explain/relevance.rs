@@ -20,8 +20,9 @@ pub(super) fn mark(story: &mut Story, explanation: &Explanation) {
     if work.is_empty() {
         return;
     }
-    let synchronised: Vec<_> =
-        graph::edges(story).into_iter().filter(|edge| edge.relation == Relation::Synchronisation).collect();
+    let synchronises =
+        |edge: &graph::Edge| matches!(edge.relation, Relation::Synchronisation | Relation::SynchronisesWith);
+    let synchronised: Vec<_> = graph::edges(story).into_iter().filter(synchronises).collect();
     while let Some(at) = work.pop() {
         if std::mem::replace(&mut relevant[at], true) {
             continue;

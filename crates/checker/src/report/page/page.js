@@ -71,7 +71,7 @@ function header() {
       h("button", { onclick: help, title: "Keys (?)", "aria-label": "Keys" }, "?")));
 }
 
-const RELATIONS = { po: "then", rf: "is seen by", co: "is overwritten by", fr: "did not see", sync: "lets go on" };
+const RELATIONS = { po: "then", rf: "is seen by", co: "is overwritten by", fr: "did not see", sync: "lets go on", sw: "synchronises with" };
 
 function why() {
   const found = view.found;
@@ -82,6 +82,10 @@ function why() {
   }
   const event = (at) => h("button", { style: colour(found.steps[at].thread), title: `${found.steps[at].name}, line ${found.steps[at].line}`, onclick: () => go(at) },
     h("b", {}, `${found.steps[at].thread}`), ` ${found.steps[at].text}`);
+  const machines = Object.entries(found.machines ?? {});
+  const named = (shows) => machines.filter((one) => one[1] === shows).map((one) => one[0]).join(", ");
+  const elsewhere = machines.length > 0 && h("p", { class: "meaning", id: "machines" },
+    [named(true) && `also under ${named(true)}`, named(false) && `not under ${named(false)}`].filter(Boolean).join("; "));
   const cycle = found.cycle.length > 0 && h("ol", { class: "cycle", id: "cycle" },
     h("span", {}, "No interleaving explains this:"),
     found.cycle.flatMap((edge) => [
@@ -89,7 +93,7 @@ function why() {
       h("li", { class: "edge" }, `→ ${RELATIONS[edge.relation]} →`)]),
     h("li", { class: "edge" }, "the first again"));
   return h("section", { class: "why" }, h("p", { class: "what" }, `${found.kind}: ${found.message}`.replaceAll("`", "")),
-    h("p", { class: "sentence", id: "sentence" }, prose(found.sentence)), cycle);
+    h("p", { class: "sentence", id: "sentence" }, prose(found.sentence)), elsewhere, cycle);
 }
 
 function controls() {

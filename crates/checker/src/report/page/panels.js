@@ -67,7 +67,7 @@ function stateAfter(count) {
 }
 
 function updateState() {
-  const { steps, threads } = view.story;
+  const { steps, threads, graph } = view.story;
   const row = rowOf(view.step);
   const count = row && !row.folded ? row.to : view.step + 1;
   const { memory, buffers } = stateAfter(count);
@@ -77,6 +77,10 @@ function updateState() {
     const kind = before.get(cell) !== value ? "changed" : current?.cell === cell && current.read !== null ? "read" : "";
     return h("tr", { class: kind }, h("td", {}, cell), h("td", {}, value));
   });
+  if (graph && !view.sequential) {
+    document.getElementById("state").replaceChildren(h("h2", {}, "Modification orders, and what is read"), h("div", { class: "state" }, modificationOrders(graph)));
+    return;
+  }
   const anyBuffered = steps.some((step) => step.buffer.length);
   const queues = threads.map((name, thread) => {
     const stores = (buffers.get(thread) ?? []).map((store) => h("span", { class: "store" }, `${store.cell} = ${store.value_as ?? store.value}`));
@@ -85,4 +89,20 @@ function updateState() {
   document.getElementById("state").replaceChildren(h("h2", {}, `Memory and store buffers after step ${count}`),
     h("div", { class: "state" }, h("div", {}, h("h3", {}, "memory"), h("table", { id: "memory" }, cells)),
       h("div", {}, h("h3", {}, anyBuffered ? "store buffers, oldest first" : "store buffers: none is used"), anyBuffered && h("div", { class: "buffers", id: "buffers" }, queues))));
+}
+
+/** Each location's writes, first to last. What the present step reads is marked; what comes later is faint. */
+function modificationOrders({ modification_order }) {
+  const { steps, initial } = view.story;
+  const current = steps[view.step];
+  const reads = current && current.read !== null && current.read !== undefined;
+  const first = (cell) => initial.find((one) => one.cell === cell);
+  const orders = modification_order.map(({ cell, writes }) => {
+    const start = first(cell);
+    const seen = (write) => reads && current.cell === cell && (current.reads_from ?? null) === write;
+    const at = (write) => h("span", { class: ["write", seen(write) && "seen", write > view.step && "later"].filter(Boolean).join(" "), style: colour(steps[write].thread), title: `step ${write + 1}, line ${steps[write].line}` }, written(steps[write]));
+    const parts = [h("span", { class: `write${seen(null) ? " seen" : ""}`, title: "before everything" }, start ? start.value_as ?? `${start.value}` : "0"), ...writes.map(at)];
+    return h("div", { class: "order" }, h("b", {}, cell), parts.flatMap((part, index) => (index ? ["→", part] : [part])));
+  });
+  return h("div", { class: "orders", id: "orders" }, orders.length ? orders : "nothing is written");
 }

@@ -87,7 +87,7 @@ function counterpart(at) {
 function layout() {
   document.querySelector("svg.arrows")?.remove();
   const list = document.querySelector(".rows");
-  const colours = { rf: "--from", late: "--late", hb: "--bad" };
+  const colours = { rf: "--from", late: "--late", hb: "--bad", sw: "--sync", mo: "--soft", nosw: "--bad" };
   const heads = Object.entries(colours).map(([kind, name]) =>
     s("marker", { id: `head-${kind}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, markerUnits: "userSpaceOnUse", orient: "auto" },
       s("path", { d: "M0 0 L8 4 L0 8 Z", style: `fill: var(${name})` })));
@@ -107,7 +107,8 @@ function layout() {
     }
     if (step.commit !== undefined && step.commit !== at + 1) lines.push({ kind: "late", from: at, to: step.commit, of: [at, step.commit] });
   });
-  const cycle = view.sequential ? [] : view.found.cycle.filter((edge) => edge.relation !== "po");
+  lines.push(...graphLines());
+  const cycle = view.sequential || view.story.graph ? [] : view.found.cycle.filter((edge) => edge.relation !== "po");
   lines.push(...cycle.map((edge) => ({ kind: "hb", from: edge.from, to: edge.to, of: [edge.from, edge.to], name: RELATIONS[edge.relation] })));
   const key = new Set(view.sequential ? [] : view.found.events);
   for (const line of lines) {
@@ -121,6 +122,19 @@ function layout() {
     if (line.name) drawing.append(label(a, b, line.name));
   }
   list.append(drawing);
+}
+
+/** What relates the events of an execution graph: modification order, what synchronises, and what is too weak to. */
+function graphLines() {
+  const graph = view.sequential ? null : view.story.graph;
+  if (!graph) return [];
+  const { steps } = view.story;
+  const pair = (kind, from, to, name) => ({ kind, from, to, of: [from, to], name });
+  const orders = graph.modification_order.flatMap(({ writes }) => writes.slice(1).map((to, at) => pair("mo", writes[at], to)));
+  const weak = (step) => graph.too_weak.some((change) => change.step === step);
+  const seen = steps.map((step, to) => [step.reads_from, to]).filter(([from, to]) => from !== undefined && from !== null && (weak(from) || weak(to)));
+  const missing = seen.filter(([from, to]) => steps[from].thread !== steps[to].thread).map(([from, to]) => pair("nosw", from, to, "does not synchronise"));
+  return [...orders, ...graph.synchronises.map(([from, to]) => pair("sw", from, to)), ...missing];
 }
 
 function curve(a, b) {
@@ -154,7 +168,7 @@ function updateTimeline() {
   document.querySelectorAll("svg.arrows > path").forEach((path) => {
     const on = path.of.some(inNow);
     path.classList.toggle("on", on);
-    path.style.display = on || (view.arrows && !path.far) || path.classList.contains("hb") ? "" : "none";
+    path.style.display = on || (view.arrows && !path.far) || path.matches(".hb, .nosw") ? "" : "none";
   });
   if (!now) return;
   reveal(document.querySelector(".timeline"), now.element, 60);

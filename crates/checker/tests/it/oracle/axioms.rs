@@ -1,7 +1,7 @@
 //! What makes a graph consistent, as the definitions say it: no order of evaluation, no cases, nothing kept from one
 //! graph to the next.
 
-use super::graph::{Event, Graph, ThreadName};
+use super::graph::{Event, Graph, Kind, ThreadName};
 use super::relation::Relation;
 use std::collections::BTreeSet;
 
@@ -81,7 +81,10 @@ impl Axioms {
             return false;
         }
         match self.model {
-            Model::Sc => (&(&r.hb | &r.rf) | &(&r.mo | &r.rb)).is_acyclic(),
+            Model::Sc => {
+                let notified = Relation::of(r.events, graph.notifications.iter().copied());
+                (&(&(&r.hb | &r.rf) | &(&r.mo | &r.rb)) | &notified).is_acyclic()
+            }
             Model::Rc11 | Model::Cpp20 => self.is_coherent(&r, &r.hb) && self.seqcst_holds(graph, &r),
         }
     }
@@ -100,6 +103,31 @@ impl Axioms {
             (event.thread.expect("what was there from the start races with nothing"), event.pc)
         };
         racing.pairs().map(|(a, b)| (place(a), place(b))).map(|(a, b)| (a.min(b), a.max(b))).collect()
+    }
+
+    /// Whether a block is used, or freed again, and that does not happen before it is freed.
+    pub(crate) fn uses_freed(&self, graph: &Graph) -> bool {
+        let hb = Relations::new(graph, self.release_sequence).hb;
+        let is_late = |user: &Event, free: &Event| match free.kind {
+            Kind::Free { first, cells } => user.uses(first, cells),
+            _ => false,
+        };
+        !(&graph.pairs(is_late) - &hb).is_empty()
+    }
+
+    /// Whether somebody uses what another thread has made, and that it was made does not happen before.
+    pub(crate) fn uses_unmade(&self, graph: &Graph) -> bool {
+        let hb = Relations::new(graph, self.release_sequence).hb;
+        let of_other = |made: usize, event: usize| {
+            let (made, event) = (&graph.events[made], &graph.events[event]);
+            made.thread != event.thread && event.cell() == made.cell()
+        };
+        let users = |made: usize| (0..graph.events.len()).map(move |event| (made, event));
+        graph
+            .made
+            .iter()
+            .flat_map(|&made| users(made))
+            .any(|(made, event)| of_other(made, event) && !hb.has(made, event))
     }
 
     /// `irreflexive(hb; eco?)`.

@@ -7,8 +7,9 @@
 
 use super::axioms::{Axioms, RacingPair};
 use super::graph::{Event, Graph, Kind, Mode, ThreadName};
-use super::thread::{Phase, Thread, Unsupported};
+use super::thread::{Block, Phase, Thread, Unsupported};
 use std::collections::BTreeSet;
+use unthread_checker::base::ThreadKey;
 use unthread_checker::program::{FinalState, Instr, LockMode, Ordering, Program};
 
 /// What a program can do.
@@ -24,6 +25,10 @@ pub(crate) struct Behaviour {
     pub(crate) races: BTreeSet<RacingPair>,
     /// Threads that fail, and where.
     pub(crate) failures: BTreeSet<(ThreadName, usize)>,
+    /// Whether a block is used where nothing says that it is not freed yet.
+    pub(crate) uses_freed: bool,
+    /// Whether a block is used where nothing says that it has been made: one of the races.
+    pub(crate) uses_unmade: bool,
     /// Which threads wait then, and where.
     pub(crate) deadlocks: BTreeSet<Vec<(ThreadName, usize)>>,
 }
@@ -97,6 +102,10 @@ pub(super) struct World {
     pub(super) step_of: Vec<Option<usize>>,
     /// For each lock, who took it or gave it back.
     pub(super) locks: Vec<Vec<LockUse>>,
+    /// What was allocated.
+    pub(super) blocks: Vec<Block>,
+    /// For each condition variable, the events that waited for it or notified.
+    pub(super) condvars: Vec<Vec<usize>>,
     /// Values that were chosen.
     choices: Vec<(ThreadName, i64)>,
 }
@@ -129,15 +138,19 @@ impl Search<'_> {
             threads: vec![],
             steps: vec![],
             locks: vec![vec![]; self.program.locks.len()],
+            blocks: vec![],
+            condvars: vec![vec![]; self.program.condvars.len()],
             choices: vec![],
         };
         for (index, start) in self.program.initial.iter().enumerate() {
-            let thread = Thread::new(self.program, index as u64 + 1, start.routine, start.arguments.clone());
+            let names = (index as u64 + 1, ThreadKey::initial(index));
+            let thread = Thread::new(self.program, names, start.routine, start.arguments.clone());
             world.threads.push(thread);
             self.run_on(&mut world, index)?;
         }
         if let Some(routine) = self.program.finally {
-            let mut thread = Thread::new(self.program, self.program.initial.len() as u64 + 1, routine, vec![]);
+            let index = self.program.initial.len();
+            let mut thread = Thread::new(self.program, (index as u64 + 1, ThreadKey::initial(index)), routine, vec![]);
             thread.phase = Phase::Last;
             world.threads.push(thread);
         }
@@ -188,6 +201,8 @@ impl Search<'_> {
             return;
         }
         self.behaviour.races.extend(self.axioms.races(&world.graph));
+        self.behaviour.uses_freed |= self.axioms.uses_freed(&world.graph);
+        self.behaviour.uses_unmade |= self.axioms.uses_unmade(&world.graph);
         let places = |phase: Phase| {
             let of = world.threads.iter().filter(move |thread| thread.phase == phase);
             of.map(|thread| (thread.name, thread.pc))
@@ -210,7 +225,15 @@ impl Search<'_> {
             let observed = &self.program.routines[start.routine].observed;
             observed.iter().map(|reg| thread.registers[reg.0 as usize]).collect()
         });
-        FinalState { cells: world.graph.memory(), heap: vec![], registers: registers.collect() }
+        let mut cells = world.graph.memory();
+        let heap = cells.split_off(self.program.cells.len());
+        let left = world.blocks.iter().filter(|block| !block.freed).flat_map(|block| {
+            let value = |offset: usize| heap[block.first + offset - self.program.cells.len()];
+            (0..block.cells).map(move |offset| (block.loc.offset(offset as u8), value(offset)))
+        });
+        let mut heap: Vec<_> = left.filter(|(_, value)| *value != 0).collect();
+        heap.sort_unstable();
+        FinalState { cells, heap, registers: registers.collect() }
     }
 
     /// All that can come of the next step of a thread, with what the step depends on.
@@ -226,22 +249,22 @@ impl Search<'_> {
         }
         match thread.instr(self.program) {
             Instr::Load { place, ordering, .. } => {
-                let (cell, access) = thread.place(self.program, place)?;
+                let (cell, access) = thread.place(self.program, &world.blocks, place)?;
                 self.read(world, index, cell, &|_| (Thread::mode(access, *ordering), None))
             }
             Instr::Store { place, value, ordering } => {
-                let (cell, access) = thread.place(self.program, place)?;
+                let (cell, access) = thread.place(self.program, &world.blocks, place)?;
                 let value = thread.eval(value)?;
                 let kind = Kind::Write { cell, mode: Thread::mode(access, *ordering), value };
                 self.write(world, index, kind)
             }
             Instr::Rmw { place, op, operand, ordering, .. } => {
-                let (cell, _) = thread.place(self.program, place)?;
+                let (cell, _) = thread.place(self.program, &world.blocks, place)?;
                 let operand = thread.eval(operand)?;
                 self.read(world, index, cell, &|old| (Mode::Atomic(*ordering), Some(op.apply(old, operand))))
             }
             Instr::Cas { place, expected, desired, success, failure, .. } => {
-                let (cell, _) = thread.place(self.program, place)?;
+                let (cell, _) = thread.place(self.program, &world.blocks, place)?;
                 let (expected, desired) = (thread.eval(expected)?, thread.eval(desired)?);
                 let failure = if self.axioms.failure_ordering { *failure } else { Ordering::Relaxed };
                 self.read(world, index, cell, &|old| match old == expected {
@@ -254,6 +277,10 @@ impl Search<'_> {
                 let values = thread.eval(low)?..thread.eval(high)?;
                 values.map(|value| self.choose(world, index, value)).collect()
             }
+            Instr::Alloc { cells, .. } => self.allocate(world, index, usize::from(*cells)),
+            Instr::Free { pointer } => self.free(world, index, thread.eval(pointer)?),
+            Instr::Wait { condvar, lock } => self.wait(world, index, thread.indexed(condvar)?, thread.indexed(lock)?),
+            Instr::Notify { condvar, all } => self.notify(world, index, thread.indexed(condvar)?, *all),
             Instr::Lock { lock, mode } => self.lock(world, index, thread.indexed(lock)?, *mode),
             Instr::Unlock { lock, mode } => self.unlock(world, index, thread.indexed(lock)?, *mode),
             Instr::Fork { routine, arguments, .. } => {

@@ -28,6 +28,11 @@ pub(crate) enum Kind {
         value: i64,
     },
     Fence(Ordering),
+    /// A block is freed, which has these cells.
+    Free {
+        first: usize,
+        cells: usize,
+    },
     /// The begin or the end of a thread, a fork, a join, a lock that is taken or given back: no access to a cell.
     Other,
 }
@@ -51,6 +56,11 @@ pub(crate) struct Graph {
     pub(crate) rmw: Vec<(usize, usize)>,
     /// What forks, joins and locks order.
     pub(crate) hand_over: Vec<(usize, usize)>,
+    /// The order in which condition variables were used, and from who notifies to who goes on: it orders nothing in the
+    /// language, and everything on a machine.
+    pub(crate) notifications: Vec<(usize, usize)>,
+    /// The first values of blocks: plain writes by whoever allocates them.
+    pub(crate) made: Vec<usize>,
 }
 
 impl Graph {
@@ -66,6 +76,8 @@ impl Graph {
             mo: (0..program.cells.len()).map(|cell| vec![cell]).collect(),
             rmw: vec![],
             hand_over: vec![],
+            notifications: vec![],
+            made: vec![],
         }
     }
 
@@ -130,6 +142,14 @@ impl Event {
         match self.kind {
             Kind::Read { cell, .. } | Kind::Write { cell, .. } => Some(cell),
             _ => None,
+        }
+    }
+
+    /// Whether the event is about a block with these cells.
+    pub(crate) fn uses(&self, first: usize, cells: usize) -> bool {
+        match self.kind {
+            Kind::Free { first: other, .. } => other == first,
+            _ => self.cell().is_some_and(|cell| (first..first + cells).contains(&cell)),
         }
     }
 

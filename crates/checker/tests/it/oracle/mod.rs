@@ -3,10 +3,12 @@
 //!
 //! `relation` has matrices of bits, `graph` events and what relates them, `axioms` the memory models and broken twins
 //! of them, `thread` runs code between events, `enumerate` tries every source of a read and every place of a write,
-//! and `synchronise` has forks, joins and locks. Compare-exchanges that fail are reads. Locks are objects that are
-//! used one after the other. Loops have to be bounded by themselves.
+//! `synchronise` has forks, joins, locks and condition variables, and `blocks` memory that is allocated and freed.
+//! Compare-exchanges that fail are reads. Locks are objects that are used one after the other. Loops have to be bounded
+//! by themselves.
 
 mod axioms;
+mod blocks;
 mod enumerate;
 mod graph;
 mod relation;

@@ -1,4 +1,4 @@
-//! Forks, joins and locks: events that concern no cell, and what they order.
+//! Forks, joins, locks and condition variables: events that concern no cell, and what they order.
 
 use super::enumerate::{After, LockUse, Search, World};
 use super::graph::{Kind, ThreadName};
@@ -15,7 +15,8 @@ impl Search<'_> {
         let parent = &mut next.threads[index];
         parent.forks += 1;
         let name = parent.name * 8 + parent.forks;
-        let child = Thread { forked_by: Some(event), ..Thread::new(self.program, name, routine, arguments) };
+        let key = parent.key.child(parent.forks as u32 - 1).ok_or("too many threads")?;
+        let child = Thread { forked_by: Some(event), ..Thread::new(self.program, (name, key), routine, arguments) };
         next.threads.push(child);
         self.end_step(&mut next, index, name as i64)?;
         Ok(vec![(next, after)])
@@ -96,5 +97,65 @@ impl Search<'_> {
         world.graph.hand_over.extend(edges);
         world.locks[lock].push(LockUse { thread, mode, takes, event });
         Ok(next)
+    }
+
+    /// Half of a wait: the lock is given back, or taken again. A condition variable orders nothing by itself.
+    pub(super) fn wait(&self, world: &World, index: usize, condvar: usize, lock: usize) -> Next {
+        match world.threads[index].waits {
+            Some((_, None)) => Ok(vec![]),
+            Some((_, Some(notified))) => {
+                // That the lock is taken is the first event that is added.
+                let taken = world.graph.events.len();
+                let mut next = self.lock(world, index, lock, LockMode::Exclusive)?;
+                for (next, after) in &mut next {
+                    next.threads[index].waits = None;
+                    next.graph.notifications.push((notified, taken));
+                    *after = std::mem::take(after).step(world.step_of[notified]);
+                }
+                Ok(next)
+            }
+            None => {
+                let (mut next, own) = self.step(world, index);
+                let event = self.add(&mut next, index, Kind::Other);
+                let uses = world.locks[lock].iter().map(|one| one.event);
+                let after = uses.fold(own, |after, event| after.step(world.step_of[event]));
+                let thread = next.threads[index].name;
+                next.locks[lock].push(LockUse { thread, mode: LockMode::Exclusive, takes: false, event });
+                next.threads[index].waits = Some((condvar, None));
+                Ok(vec![self.use_condvar(world, next, condvar, event, after)])
+            }
+        }
+    }
+
+    /// Wakes one of those who wait, any of them, or all.
+    pub(super) fn notify(&self, world: &World, index: usize, condvar: usize, all: bool) -> Next {
+        let waits = |other: &usize| world.threads[*other].waits == Some((condvar, None));
+        let waiters: Vec<usize> = (0..world.threads.len()).filter(waits).collect();
+        let woken = match all || waiters.is_empty() {
+            true => vec![waiters],
+            false => waiters.into_iter().map(|one| vec![one]).collect(),
+        };
+        let wake = |woken: Vec<usize>| {
+            let event = world.graph.events.len();
+            let (mut next, after) = self.alone(world, index, Kind::Other, After::default(), 0)?.swap_remove(0);
+            woken.into_iter().for_each(|one| next.threads[one].waits = Some((condvar, Some(event))));
+            Ok(self.use_condvar(world, next, condvar, event, after))
+        };
+        woken.into_iter().map(wake).collect()
+    }
+
+    /// The event comes after the last use of the condition variable.
+    fn use_condvar(
+        &self,
+        world: &World,
+        mut next: World,
+        condvar: usize,
+        event: usize,
+        after: After,
+    ) -> (World, After) {
+        let last = world.condvars[condvar].last().copied();
+        next.graph.notifications.extend(last.map(|last| (last, event)));
+        next.condvars[condvar].push(event);
+        (next, last.into_iter().fold(after, |after, last| after.step(world.step_of[last])))
     }
 }

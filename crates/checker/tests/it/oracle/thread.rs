@@ -1,13 +1,18 @@
 //! Threads between events: local instructions, and what they name.
 
 use super::graph::{Mode, ThreadName};
-use unthread_checker::base::Loc;
+use unthread_checker::base::{Loc, ThreadKey};
 use unthread_checker::program::{Access, Expr, Indexed, Instr, Ordering, Place, Program, Reg};
 
 /// One thread of an execution.
 #[derive(Clone, Debug)]
 pub(crate) struct Thread {
     pub(crate) name: ThreadName,
+    /// What names its blocks.
+    pub(crate) key: ThreadKey,
+    pub(crate) allocations: u32,
+    /// Where it waits for a notification, and the event that notified it.
+    pub(crate) waits: Option<(usize, Option<usize>)>,
     pub(crate) routine: usize,
     pub(crate) pc: usize,
     pub(crate) registers: Vec<i64>,
@@ -35,6 +40,15 @@ pub(crate) enum Phase {
     Failed,
 }
 
+/// What was allocated: its cells have numbers in a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    pub(crate) loc: Loc,
+    pub(crate) first: usize,
+    pub(crate) cells: usize,
+    pub(crate) freed: bool,
+}
+
 /// What a thread cannot do here.
 pub(crate) type Unsupported = String;
 
@@ -42,10 +56,18 @@ pub(crate) type Unsupported = String;
 const MOST_LOCAL_STEPS: usize = 10_000;
 
 impl Thread {
-    pub(crate) fn new(program: &Program, name: ThreadName, routine: usize, mut arguments: Vec<i64>) -> Thread {
+    pub(crate) fn new(
+        program: &Program,
+        (name, key): (ThreadName, ThreadKey),
+        routine: usize,
+        mut arguments: Vec<i64>,
+    ) -> Thread {
         arguments.resize(program.routines[routine].registers.len(), 0);
         Thread {
             name,
+            key,
+            allocations: 0,
+            waits: None,
             routine,
             pc: 0,
             registers: arguments,
@@ -87,10 +109,29 @@ impl Thread {
                 }
                 Instr::Panic { .. } => return self.leave(Phase::Failed),
                 Instr::End => return self.leave(Phase::Ended),
+                instr if self.is_astray(program, instr)? => return self.leave(Phase::Failed),
                 _ => return Ok(()),
             }
         }
         Err("a loop that does nothing".into())
+    }
+
+    /// Whether an instruction uses a pointer that is none.
+    fn is_astray(&self, program: &Program, instr: &Instr) -> Result<bool, Unsupported> {
+        match instr {
+            Instr::Load { place: Place::Deref { pointer, .. }, .. }
+            | Instr::Store { place: Place::Deref { pointer, .. }, .. }
+            | Instr::Rmw { place: Place::Deref { pointer, .. }, .. }
+            | Instr::Cas { place: Place::Deref { pointer, .. }, .. } => {
+                let loc = Loc::from_pointer(self.eval(pointer)?);
+                Ok(loc.is_none_or(|loc| loc.as_global().is_some_and(|index| index >= program.cells.len())))
+            }
+            Instr::Free { pointer } => {
+                let loc = Loc::from_pointer(self.eval(pointer)?);
+                Ok(loc.is_none_or(|loc| loc.block() != Some(loc)))
+            }
+            _ => Ok(false),
+        }
     }
 
     fn leave(&mut self, phase: Phase) -> Result<(), Unsupported> {
@@ -108,7 +149,12 @@ impl Thread {
     }
 
     /// The cell of an access, and whether a load or a store of it is plain.
-    pub(crate) fn place(&self, program: &Program, place: &Place) -> Result<(usize, Access), Unsupported> {
+    pub(crate) fn place(
+        &self,
+        program: &Program,
+        blocks: &[Block],
+        place: &Place,
+    ) -> Result<(usize, Access), Unsupported> {
         let (cell, access) = match place {
             Place::Cell(cell) => (Some(*cell as usize), Access::Atomic),
             Place::Element { base, length, index } => {
@@ -117,8 +163,14 @@ impl Thread {
                 (is_there.then(|| *base as usize + index as usize), Access::Atomic)
             }
             Place::Deref { pointer, offset, access } => {
-                let cell = Loc::from_pointer(self.eval(pointer)?).and_then(|loc| loc.offset(*offset).as_global());
-                (cell, *access)
+                let loc = Loc::from_pointer(self.eval(pointer)?).map(|loc| loc.offset(*offset));
+                let block = loc.and_then(Loc::block).and_then(|loc| blocks.iter().find(|block| block.loc == loc));
+                if let (Some(loc), Some(block)) = (loc, block) {
+                    let offset = usize::from(loc.offset_in_block());
+                    let is_there = offset < block.cells;
+                    return is_there.then_some((block.first + offset, *access)).ok_or("outside of a block".to_string());
+                }
+                (loc.and_then(Loc::as_global), *access)
             }
         };
         let cell = cell.filter(|&cell| cell < program.cells.len()).ok_or("an access to something that is no cell")?;
