@@ -46,7 +46,7 @@ pub fn compare(program: &Program, options: &Options, other: MemoryModel, watch: 
     compare_books(&mut searches).unwrap_or_else(Comparison::Unknown)
 }
 
-fn compare_books<S: Comparable>(searches: &mut [Search<'_, '_, S>; 2]) -> Result<Comparison, StopReason> {
+fn compare_books<S: Comparable>(searches: &mut [Search<'_, S>; 2]) -> Result<Comparison, StopReason> {
     let [search, other] = searches;
     let (ends, other_ends) = (search.finish()?, other.finish()?);
     let mut enumeration = search.enumerate(ends);
@@ -69,7 +69,7 @@ struct Question {
     results: BTreeMap<(NodeId, i64), Lit>,
 }
 
-impl<S: Comparable> Search<'_, '_, S> {
+impl<S: Comparable> Search<'_, S> {
     /// Whether a combination of complete histories is possible. Requires that the book is finished.
     fn has(&mut self, combination: &Combination, question: &mut Question) -> Result<bool, StopReason> {
         let goal = self.book.formula.var(Meaning::Other);

@@ -33,7 +33,7 @@ pub(crate) fn cycle(
     (answer, search.book.nodes.len() as u64)
 }
 
-impl<S: Comparable> Search<'_, '_, S> {
+impl<S: Comparable> Search<'_, S> {
     fn find_cycle(&mut self) -> Result<Option<Schedule>, StopReason> {
         self.finish()?;
         let spins =

@@ -34,13 +34,10 @@ mod waiters;
 mod ways;
 
 use super::runner::Runner;
-use crate::execution::{Comparable, Describe, Machine, Stuck};
+use crate::execution::{Comparable, Describe, Machine};
 use crate::knowledge::causality::Prediction;
-use crate::program::FinalState;
-use crate::search::judge::Judge;
-use crate::search::{
-    Coverage, During, Engine, Options, Progress, Report, SolverStatistics, Stage, Statistics, StopReason, Watch,
-};
+use crate::search::findings::Findings;
+use crate::search::{Coverage, During, Options, Report, Stage, StopReason, Watch};
 use crate::solver::{Goal, Query};
 use crate::trace::{Combination, Run, unordered_drop};
 use batsat::Lit;
@@ -96,24 +93,21 @@ pub fn histories<S: Comparable>(subject: &S, options: &Options) -> Result<BTreeS
     Ok(found)
 }
 
-struct Search<'a, 'o, S: Describe> {
+struct Search<'a, S: Describe> {
     subject: &'a S,
-    options: &'o Options,
-    watch: &'o dyn Watch,
+    options: &'a Options,
+    watch: &'a dyn Watch,
     machine: Machine<'a, S>,
-    judge: Judge<'a, S>,
+    findings: Findings<'a, S>,
     book: Book<'a>,
     core: Core,
     goals: Goals,
     /// How many edges had been met when it was last asked for failures.
     n_met: EdgeId,
-    final_states: BTreeSet<FinalState>,
-    statistics: Statistics,
-    queries: u64,
 }
 
-impl<'a, 'o, S: Comparable> Search<'a, 'o, S> {
-    fn new(subject: &'a S, options: &'o Options, watch: &'o dyn Watch) -> Search<'a, 'o, S> {
+impl<'a, S: Comparable> Search<'a, S> {
+    fn new(subject: &'a S, options: &'a Options, watch: &'a dyn Watch) -> Search<'a, S> {
         Search::with(subject, Box::new(ByState::new(subject)), options, watch)
     }
 
@@ -137,27 +131,24 @@ impl<'a, 'o, S: Comparable> Search<'a, 'o, S> {
     }
 }
 
-impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
+impl<'a, S: Describe> Search<'a, S> {
     fn with(
         subject: &'a S,
         locals: Box<dyn Locals + 'a>,
-        options: &'o Options,
-        watch: &'o dyn Watch,
-    ) -> Search<'a, 'o, S> {
+        options: &'a Options,
+        watch: &'a dyn Watch,
+    ) -> Search<'a, S> {
         let (memory, few) = (options.memory, options.first_sources);
         Search {
             subject,
             options,
             watch,
             machine: Machine::new(subject, options.rules),
-            judge: Judge::new(subject, options.rules),
+            findings: Findings::with_solver(subject, options),
             book: Book::new(locals, subject.program(), memory, few, watch.reads_queries()),
             core: Core::new(),
             goals: Goals::default(),
             n_met: 0,
-            final_states: BTreeSet::new(),
-            statistics: Statistics::default(),
-            queries: 0,
         }
     }
 
@@ -181,7 +172,7 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
             while self.next_combination(&mut enumeration)?.is_some() {
                 n += 1;
             }
-            self.statistics.histories = Some(n);
+            self.findings.statistics.histories = Some(n);
         }
         Ok(())
     }
@@ -195,7 +186,7 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
 
     /// An execution that has not begun.
     fn runner(&mut self) -> Runner<'a, '_, S> {
-        let runner = Runner::new(self.subject, &self.machine, &mut self.judge, self.watch);
+        let runner = Runner::new(self.subject, &self.machine, &mut self.findings, self.watch);
         match self.book.locals.histories() {
             Some(histories) => runner.with_versions(histories),
             None => runner,
@@ -245,7 +236,7 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
     fn execute(&mut self, prediction: &Prediction) -> Result<bool, StopReason> {
         let running = During::new(self.watch, Stage::Run);
         let most = self.options.limits.most_events();
-        let turn = match self.statistics.executions {
+        let turn = match self.findings.statistics.executions {
             0 => FIRST_TURN,
             n => TURNS[(n - 1) as usize % TURNS.len()],
         };
@@ -253,17 +244,14 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
         runner.follow(prediction).map_err(StopReason::Failed)?;
         let end = runner.finish_in_turns(turn, most)?;
         runner.judge_end(&end);
-        let final_state = (end == Stuck::Finished).then(|| runner.final_state());
         let unfit = runner.unfit.map(str::to_string);
         let run = runner.into_run(Some(end));
         drop(running);
         if let Some(why) = unfit.or_else(|| self.unfit(&run)).or_else(|| unordered_drop(&run)) {
-            self.one_violation_is_enough()?;
+            self.findings.one_violation_is_enough()?;
             return Err(StopReason::Unsupported(why));
         }
-        self.final_states.extend(final_state);
-        self.statistics.executions += 1;
-        self.statistics.steps += run.steps.len() as u64;
+        self.findings.ran(run.steps.len(), true);
         let learning = During::new(self.watch, Stage::Learn);
         let is_new = self.book.learn(&run, self.watch);
         drop(learning);
@@ -271,10 +259,8 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
         if let Some(stop) = self.watch.stop() {
             return Err(stop);
         }
-        self.one_violation_is_enough()?;
-        if self.statistics.executions >= self.options.limits.executions {
-            return Err(StopReason::ExecutionLimit);
-        }
+        self.findings.one_violation_is_enough()?;
+        self.findings.may_run_after(self.findings.statistics.executions)?;
         Ok(is_new)
     }
 
@@ -296,23 +282,14 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
         self.subject.unfit()
     }
 
-    fn one_violation_is_enough(&self) -> Result<(), StopReason> {
-        match self.judge.has_violation() && !self.options.all_violations {
-            true => Err(StopReason::Violation),
-            false => Ok(()),
-        }
-    }
-
     fn ask(&mut self, goal: Goal, assumptions: &[Lit]) -> Result<Option<Solution>, StopReason> {
-        let executions = self.statistics.executions;
-        if let Some(stop) = self.watch.look(&Progress { states: 0, waiting: 0, executions }) {
-            return Err(stop);
-        }
-        self.queries += 1;
+        let stop = || self.findings.look(true, 0, self.watch);
+        stop().map_or(Ok(()), Err)?;
         let solving = During::new(self.watch, Stage::Solve);
-        let stop = || self.watch.look(&Progress { states: 0, waiting: 0, executions });
-        let answer = self.core.solve(&mut self.book, assumptions, &stop)?;
+        let answer = self.core.solve(&mut self.book, assumptions, &stop);
         drop(solving);
+        self.findings.asks();
+        let answer = answer?;
         if self.watch.reads_queries() {
             let script = || smtlib::to_smtlib(&self.book, assumptions);
             self.watch.query(&Query::put(goal, Some(answer.is_some()), script));
@@ -321,20 +298,8 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
     }
 
     fn report(mut self, stop: StopReason) -> Report {
-        let (violations, observations) = self.judge.findings();
         let (decisions, conflicts) = self.core.effort();
-        self.statistics.solver = Some(SolverStatistics { queries: self.queries, decisions, conflicts });
-        Report {
-            program: self.subject.title(),
-            memory: self.options.memory,
-            engine: Engine::Cumulative,
-            coverage: (stop == StopReason::Exhausted).then(|| "all executions".to_string()),
-            stop,
-            violations,
-            observations,
-            final_states: self.final_states.into_iter().collect(),
-            statistics: self.statistics,
-            failures: Vec::new(),
-        }
+        self.findings.note_effort(decisions, conflicts);
+        self.findings.report(stop)
     }
 }

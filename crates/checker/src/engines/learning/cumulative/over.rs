@@ -7,7 +7,7 @@ use super::solve::Solution;
 use super::{Search, Verdict};
 use crate::base::{Loc, ThreadKey};
 use crate::execution::{Describe, Stuck};
-use crate::program::{FinalState, FinalValue};
+use crate::program::FinalValue;
 use crate::search::StopReason;
 use crate::solver::Goal;
 use batsat::Lit;
@@ -169,7 +169,7 @@ impl Book<'_> {
     }
 }
 
-impl<S: Describe> Search<'_, '_, S> {
+impl<S: Describe> Search<'_, S> {
     /// Executions after which some threads wait for ever.
     pub(super) fn ask_for_deadlocks(&mut self, ends: &Ends) -> Verdict {
         let is_one = |node: &&(NodeId, Lit)| !self.book.operation(node.0).is_join_all();
@@ -200,13 +200,13 @@ impl<S: Describe> Search<'_, '_, S> {
             let others = somewhere.values().map(|&here| if solution.holds(here) { !here } else { here });
             let clause: Vec<Lit> = [!goal].into_iter().chain(others).collect();
             self.book.formula.clause(clause);
-            self.one_violation_is_enough()?;
+            self.findings.one_violation_is_enough()?;
         }
         Ok(())
     }
 
     /// Runs a solution in which all is over, and judges how it ends.
-    pub(super) fn run_to_end(&mut self, solution: &Solution) -> Result<Option<FinalState>, StopReason> {
+    pub(super) fn run_to_end(&mut self, solution: &Solution) -> Result<Stuck, StopReason> {
         let prediction = self.book.whole_prediction(solution);
         let mut runner = self.runner();
         runner.follow(&prediction).map_err(StopReason::Failed)?;
@@ -218,7 +218,7 @@ impl<S: Describe> Search<'_, '_, S> {
             Err(stop) => return Err(stop),
         };
         runner.judge_end(&end);
-        Ok((end == Stuck::Finished).then(|| runner.final_state()))
+        Ok(end)
     }
 
     /// All final values: of everything, or of what the program's conditions ask about.
@@ -233,15 +233,15 @@ impl<S: Describe> Search<'_, '_, S> {
         let values: Vec<_> = cells.iter().map(|&loc| self.final_values(loc, goal, ends.over)).collect();
         let ends_with = if registers { self.final_registers() } else { BTreeMap::new() };
         while let Some(solution) = self.ask(Goal::Finish, &[goal])? {
-            let state = self.run_to_end(&solution)?;
-            let state = state.ok_or_else(|| StopReason::Failed("an execution does not end".to_string()))?;
+            if self.run_to_end(&solution)? != Stuck::Finished {
+                return Err(StopReason::Failed("an execution does not end".to_string()));
+            }
             let mut clause = vec![!goal];
             clause.extend(values.iter().flatten().filter(|&&lit| solution.holds(lit)).map(|&lit| !lit));
             let observed = ends_with.values().flatten().filter(|end| solution.holds(end.1));
             clause.extend(observed.map(|end| !end.1));
             self.book.formula.clause(clause);
-            self.final_states.insert(state);
-            self.one_violation_is_enough()?;
+            self.findings.one_violation_is_enough()?;
         }
         Ok(())
     }
@@ -355,7 +355,7 @@ impl<S: Describe> Search<'_, '_, S> {
             if let Some(solution) = self.ask(Goal::LateCommit, &[goal])? {
                 let prediction = self.book.whole_prediction(&solution);
                 self.runner().follow(&prediction).map_err(StopReason::Failed)?;
-                self.one_violation_is_enough()?;
+                self.findings.one_violation_is_enough()?;
             }
         }
         Ok(())

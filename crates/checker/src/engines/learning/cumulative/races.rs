@@ -20,9 +20,9 @@ struct Site {
     access: CellAccess,
 }
 
-impl<S: Describe> Search<'_, '_, S> {
+impl<S: Describe> Search<'_, S> {
     pub(super) fn ask_for_races(&mut self) -> Verdict {
-        if !self.judge.looks_at_states() {
+        if !self.findings.judge.looks_at_states() {
             return Ok(());
         }
         let (next, late) = self.sites();
@@ -64,7 +64,7 @@ impl<S: Describe> Search<'_, '_, S> {
         let mut runner = self.runner();
         runner.follow(&prediction).map_err(StopReason::Failed)?;
         runner.judge_races();
-        self.one_violation_is_enough()
+        self.findings.one_violation_is_enough()
     }
 
     /// Where cells are accessed, with literals that say that the access is its thread's next operation, or a store on its way that others may

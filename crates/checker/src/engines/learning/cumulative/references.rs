@@ -68,7 +68,7 @@ impl References {
     }
 }
 
-impl<S: Describe> Search<'_, '_, S> {
+impl<S: Describe> Search<'_, S> {
     /// Executions after which there are references to something.
     pub(super) fn ask_for_leaks(&mut self, ends: &mut Ends) -> Verdict {
         let mut left = self.counts_left(ends);
@@ -82,8 +82,8 @@ impl<S: Describe> Search<'_, '_, S> {
         self.book.formula.clause([&[!goal], left.as_slice()].concat());
         let Some(solution) = self.ask(Goal::Finish, &[goal])? else { return Ok(()) };
         self.run_to_end(&solution)?;
-        self.one_violation_is_enough()?;
-        match self.judge.has_violation() {
+        self.findings.one_violation_is_enough()?;
+        match self.findings.judge.has_violation() {
             true => Ok(()),
             false => Err(StopReason::Unsupported("a reference that is left leaves nothing".to_string())),
         }

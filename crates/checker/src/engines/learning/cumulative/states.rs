@@ -19,7 +19,7 @@ pub(super) struct Enumeration {
     results: BTreeMap<(NodeId, i64), Lit>,
 }
 
-impl<S: Describe> Search<'_, '_, S> {
+impl<S: Describe> Search<'_, S> {
     /// Begins to enumerate all combinations of complete histories. Requires that the book is finished.
     pub(super) fn enumerate(&mut self, ends: Ends) -> Enumeration {
         let goal = self.book.formula.var(Meaning::Other);

@@ -51,10 +51,10 @@ impl Exchange {
 
 /// Runs until everything is known, with the help of others. The search is left as if it had done it all alone.
 pub(super) fn explore<'a, S: Comparable>(
-    search: &mut Search<'a, '_, S>,
+    search: &mut Search<'a, S>,
     subject: &'a S,
-    options: &Options,
-    watch: &dyn Watch,
+    options: &'a Options,
+    watch: &'a dyn Watch,
 ) -> Result<(), StopReason> {
     let n_workers = options.jobs.max(1);
     let exchange = Exchange::new(n_workers);
@@ -72,7 +72,7 @@ pub(super) fn explore<'a, S: Comparable>(
     })
 }
 
-impl<S: Describe> Search<'_, '_, S> {
+impl<S: Describe> Search<'_, S> {
     /// Runs until everything is known, alone.
     pub(super) fn explore_alone(&mut self) -> Result<(), StopReason> {
         self.explore_share(Ok(()), Share { worker: 0, n_workers: 1 }, &Exchange::new(1))

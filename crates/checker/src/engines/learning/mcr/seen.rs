@@ -27,11 +27,6 @@ impl Seen {
         self.all.len() as u32
     }
 
-    /// The number of complete combinations.
-    pub(super) fn n_complete(&self) -> u64 {
-        self.complete.values().filter(|&&complete| complete).count() as u64
-    }
-
     /// Adds an execution, given by the histories of its threads in the order of their keys. Says whether it is new.
     pub(super) fn add(&mut self, histories: &[(ThreadKey, Vec<i64>)], complete: bool) -> bool {
         let mut end = |(key, history): &(ThreadKey, Vec<i64>)| (*key, self.trees.entry(*key).or_default().end(history));
