@@ -132,12 +132,7 @@ impl<'a, S: Comparable> Search<'a, S> {
 }
 
 impl<'a, S: Describe> Search<'a, S> {
-    fn with(
-        subject: &'a S,
-        locals: Box<dyn Locals + 'a>,
-        options: &'a Options,
-        watch: &'a dyn Watch,
-    ) -> Search<'a, S> {
+    fn with(subject: &'a S, locals: Box<dyn Locals + 'a>, options: &'a Options, watch: &'a dyn Watch) -> Search<'a, S> {
         let (memory, few) = (options.memory, options.first_sources);
         Search {
             subject,
