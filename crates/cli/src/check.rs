@@ -21,9 +21,9 @@ use unthread_checker::simplest;
 pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Outcome> {
     let mut worst = Outcome::Verified;
     flags.require_fit()?;
-    let asks_a_solver = flags.predict || matches!(flags.engine(), Engine::Mcr | Engine::Cumulative);
+    let asks_a_solver = flags.predict || flags.engine().asks_solver();
     if flags.dump_smt2.is_some() && !asks_a_solver {
-        bail!("`--dump-smt2` needs an engine that asks a solver: `--engine mcr` or `--engine cumulative`");
+        bail!("`--dump-smt2` needs an engine that asks a solver: {}", Engine::flags_of(Engine::asks_solver));
     }
     let is_about_machines = flags.monitor.is_some() || flags.predict;
     if is_about_machines && flags.memory.0.iter().all(|memory| memory.is_language()) {

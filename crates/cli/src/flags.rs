@@ -137,8 +137,7 @@ pub(crate) struct CheckFlags {
     /// Report data races on every shared variable, as if all were declared plain
     #[arg(long)]
     pub(crate) races: bool,
-    /// Workers, for engines that can use several (mcr, cumulative, lazy)
-    #[arg(short = 'j', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(help = format!("Workers, for {}", Engine::flags_of(Engine::shares_work)), short = 'j', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: u16,
     /// Run one execution and report everything wrong that it implies, without exploring others (with engine mcr's causality)
     #[arg(long, conflicts_with_all = ["engine", "histories"])]
@@ -146,7 +145,7 @@ pub(crate) struct CheckFlags {
     /// Say what the search took: questions to the solver, and where the time went
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Write every question to the solver as an SMT-LIB file (engines mcr and cumulative)
+    #[arg(help = format!("Write every question to the solver as an SMT-LIB file, with {}", Engine::flags_of(Engine::asks_solver)))]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dump_smt2: Option<PathBuf>,
     #[command(flatten)]
@@ -159,13 +158,13 @@ impl CheckFlags {
         let engine = self.engine();
         let (is_icb, is_pct) = (matches!(engine, Engine::Icb { .. }), matches!(engine, Engine::Pct { .. }));
         let is_random = matches!(engine, Engine::Random { .. }) || is_pct;
-        let works_together = matches!(engine, Engine::Auto | Engine::Mcr | Engine::Cumulative | Engine::Lazy);
+        let works_together = Engine::flags_of(Engine::shares_work);
         let fits = [
             (self.preemptions.is_some(), "--preemptions", is_icb, "`--engine icb`"),
             (self.traces, "--traces", is_icb, "`--engine icb`"),
             (self.seed.is_some(), "--seed", is_random, "`--engine random` or `--engine pct`"),
             (self.depth.is_some(), "--depth", is_pct, "`--engine pct`"),
-            (self.jobs > 1, "--jobs", works_together, "`--engine auto`, `mcr`, `cumulative` or `lazy`"),
+            (self.jobs > 1, "--jobs", engine.shares_work(), works_together.as_str()),
         ];
         for (is_given, flag, fits, right) in fits {
             if is_given && (self.predict || !fits) {

@@ -2,30 +2,25 @@
 
 use crate::terminal::Terminal;
 use anyhow::{Context, bail};
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use unthread_checker::base::{Diagnostic, Source};
-use unthread_checker::frontend::{litmus, trencher, ut};
+use unthread_checker::frontend::{Constants, FRONT_ENDS, FrontEnd, litmus};
 use unthread_checker::program::Program;
 
 /// Reads a program, by the file's extension. Says what is wrong with it and gives nothing if there is anything.
 pub(crate) fn program(file: &str, defines: &[(String, i64)], terminal: &Terminal) -> Option<Program> {
     let parsed = read(file).and_then(|source| {
-        let parsed = match extension(file) {
-            "txt" | "trencher" | "" if trencher::is_likely(&source.text) && !defines.is_empty() => {
-                bail!("{file}: an automaton has no constants that `-D` could set")
-            }
-            "txt" | "trencher" | "" if trencher::is_likely(&source.text) => Ok(trencher::parse(source.clone())),
-            "txt" | "trencher" => Ok(trencher::parse(source.clone())),
-            _ if file == "-" => Ok(ut::parse(source.clone(), &constants(defines)?)),
-            "ut" => Ok(ut::parse(source.clone(), &constants(defines)?)),
-            "litmus" if !defines.is_empty() => bail!("{file}: a litmus test has no constants that `-D` could set"),
-            "litmus" => Ok(litmus::parse(source.clone()).map(|litmus| litmus.program)),
-            _ => bail!("{file}: neither a program (.ut), nor a litmus test (.litmus), nor automata (.trencher, .txt)"),
+        let front_end = FrontEnd::of(extension(file), &source.text);
+        let Some(front_end) = front_end.or((file == "-").then_some(&FRONT_ENDS[0])) else {
+            bail!("{file}: neither {}", files());
         };
-        parsed.map(|parsed| (source, parsed))
+        if !front_end.has_constants && !defines.is_empty() {
+            bail!("{file}: {} has no constants that `-D` could set", front_end.what);
+        }
+        let parsed = (front_end.parse)(source.clone(), &constants(defines)?);
+        Ok((source, parsed))
     });
     parsed_or_complain(parsed, terminal)
 }
@@ -34,6 +29,15 @@ pub(crate) fn program(file: &str, defines: &[(String, i64)], terminal: &Terminal
 pub(crate) fn litmus_test(file: &Path, terminal: &Terminal) -> Option<litmus::Litmus> {
     let parsed = read(&file.to_string_lossy()).map(|source| (source.clone(), litmus::parse(source)));
     parsed_or_complain(parsed, terminal)
+}
+
+/// What can be read: "a program (.ut), nor a litmus test (.litmus)".
+fn files() -> String {
+    let file = |front_end: &FrontEnd| {
+        let extensions: Vec<String> = front_end.extensions.iter().map(|extension| format!(".{extension}")).collect();
+        format!("{} ({})", front_end.what, extensions.join(", "))
+    };
+    FRONT_ENDS.iter().map(file).collect::<Vec<_>>().join(", nor ")
 }
 
 type Parsed<T> = (Arc<Source>, Result<T, Vec<Diagnostic>>);
@@ -78,8 +82,8 @@ fn extension(file: &str) -> &str {
     Path::new(file).extension().and_then(|extension| extension.to_str()).unwrap_or("")
 }
 
-fn constants(defines: &[(String, i64)]) -> anyhow::Result<BTreeMap<String, i64>> {
-    let mut constants = BTreeMap::new();
+fn constants(defines: &[(String, i64)]) -> anyhow::Result<Constants> {
+    let mut constants = Constants::new();
     for (name, value) in defines {
         if constants.insert(name.clone(), *value).is_some_and(|before| before != *value) {
             bail!("`-D {name}` is given twice with different values");

@@ -23,15 +23,44 @@ use crate::program::Program;
 use crate::search::again::Rehearsal;
 use crate::search::findings::Findings;
 use crate::search::{
-    Engine, EngineFailure, Options, Replay, Report, StopReason, Violation, Watch, confirmed, replay_subject,
-    replay_violation,
+    Engine, EngineFailure, Options, Replay, Report, StopReason, Violation, Watch, confirmed, engine_table,
+    replay_subject, replay_violation,
 };
 use crate::trace::{ReplayError, Trace};
-use crate::{search, trace};
-use learning::{cumulative, mcr};
-use sampling::{pct, random};
-use states::{exhaustive, icb};
-use traces::{dfs, dpor, icb_traces};
+use crate::{search as checks, trace};
+
+/// Makes the calls of the table's engines: `search` for programs, and `search_code` for any subject.
+macro_rules! dispatch {
+    ($(
+        $(#[$about:meta])*
+        $engine:ident $({ $($(#[$meaning:meta])* $parameter:ident: $type:ty = $default:expr,)* })?, $name:literal: $does:literal,
+            is { $($trait:ident: $is:expr),* },
+            programs |$s:ident, $o:ident, $w:ident| $programs:expr,
+            code |$cs:ident, $co:ident, $cw:ident| $code:expr;
+    )*) => {
+        #[allow(unused_variables)]
+        fn search<S: Comparable>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+            match options.engine {
+                $(Engine::$engine $({ $($parameter),* })? => {
+                    let ($s, $o, $w) = (subject, options, watch);
+                    $programs
+                })*
+            }
+        }
+
+        #[allow(unused_variables)]
+        fn search_code<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+            match options.engine {
+                $(Engine::$engine $({ $($parameter),* })? => {
+                    let ($cs, $co, $cw) = (subject, options, watch);
+                    $code
+                })*
+            }
+        }
+    };
+}
+
+engine_table!(dispatch);
 
 /// Checks a program with the engine that the options name. Every violation has been replayed.
 pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report {
@@ -48,16 +77,11 @@ pub fn check(program: &Program, options: &Options, watch: &dyn Watch) -> Report 
         let why = format!("engine {} does not see where all threads are at the same time", options.engine);
         return Findings::new(&subject, options).report(StopReason::Unsupported(why));
     }
-    let mut report = match options.monitor {
+    let report = match options.monitor {
         Some(_) => monitored::lifted(&subject, options.rules, search(&subject, &monitored::below(options), watch)),
+        None if options.runs_graphs() => by_graph(&subject, options, watch),
         None => search(&subject, options, watch),
     };
-    if options.runs_graphs()
-        && report.stop == StopReason::Exhausted
-        && let Some(why) = graph::unproven(&subject, options)
-    {
-        (report.stop, report.coverage) = (StopReason::Unsupported(why), None);
-    }
     confirmed(options, report, |violation| match options.runs_graphs() {
         true => graph::replay(&subject, options.memory.axioms(), options, &violation.schedule),
         false => replay_violation(&subject, options, violation),
@@ -72,7 +96,7 @@ pub fn replay(
     schedule: &Schedule,
 ) -> Result<Replay, ReplayError> {
     if !memory.is_language() {
-        return search::replay(program, rules, schedule);
+        return checks::replay(program, rules, schedule);
     }
     graph::replay(&interpret(program), memory.axioms(), &Options::new(memory), schedule)
 }
@@ -93,28 +117,13 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
     if let Some(why) = options.engine.refuses(options.memory) {
         return Findings::new(subject, options).report(StopReason::Unsupported(why));
     }
-    let samples = matches!(options.engine, Engine::Random { .. } | Engine::Pct { .. });
     let runs_graphs = options.runs_graphs();
-    let rehearsal = if samples { None } else { Rehearsal::new(subject, options) };
-    let mut report = match options.engine {
-        _ if runs_graphs => {
-            let report = graph::search(subject, options, watch);
-            let verified = report.stop == StopReason::Exhausted;
-            let why = || StopReason::Unsupported("engine graph is not known to cover all of Rust code yet".to_string());
-            if verified { Report { stop: why(), coverage: None, ..report } } else { report }
-        }
-        Engine::Random { seed } => random::check(subject, seed, options, watch),
-        Engine::Pct { seed, depth } => pct::check(subject, seed, depth, options, watch),
-        Engine::Exhaustive => dfs::check(subject, options, watch),
-        Engine::Mcr | Engine::Cumulative if options.limits.preemptions.is_none() => {
-            by_learning(subject, options, watch)
-        }
-        _ => match options.limits.preemptions {
-            Some(most) => bounded(subject, most, options, watch),
-            None => by_dpor(subject, options, watch),
-        },
+    let rehearsal = if options.engine.verifies() { Rehearsal::new(subject, options) } else { None };
+    let report = match runs_graphs {
+        true => code_by_graph(subject, options, watch),
+        false => search_code(subject, options, watch),
     };
-    report = confirmed(options, report, |violation| match runs_graphs {
+    let mut report = confirmed(options, report, |violation| match runs_graphs {
         true => graph::replay(subject, options.memory.axioms(), options, &violation.schedule),
         false => replay_subject(subject, options.rules, &violation.schedule),
     });
@@ -129,13 +138,42 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
     report
 }
 
-/// What cannot be predicted is left to `dpor`.
-fn by_learning<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
-    let report = match options.engine {
-        Engine::Mcr => mcr::check_subject(subject, options, watch),
-        _ => cumulative::check_subject(subject, options, watch),
-    };
-    or_by_dpor(report, subject, options, watch)
+/// Builds graphs of a program, and says which of its answers are not proven yet.
+fn by_graph<S: Comparable>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    not_proven(graph::search(subject, options, watch), || graph::unproven(subject, options))
+}
+
+/// The same for code, of which nothing is proven yet.
+fn code_by_graph<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    let report = graph::search(subject, options, watch);
+    not_proven(report, || Some("engine graph is not known to cover all of Rust code yet".to_string()))
+}
+
+fn not_proven(report: Report, why: impl Fn() -> Option<String>) -> Report {
+    match (&report.stop, why()) {
+        (StopReason::Exhausted, Some(why)) => Report { stop: StopReason::Unsupported(why), coverage: None, ..report },
+        _ => report,
+    }
+}
+
+/// Learns, and leaves to `dpor` what cannot be predicted. An engine that learns knows no bound on preemptions.
+fn by_learning<S: Describe>(
+    learn: fn(&S, &Options, &dyn Watch) -> Report,
+    subject: &S,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Report {
+    match options.limits.preemptions {
+        None => or_by_dpor(learn(subject, options, watch), subject, options, watch),
+        Some(most) => bounded(subject, most, options, watch),
+    }
+}
+
+fn by_dpor_or_bounded<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
+    match options.limits.preemptions {
+        None => by_dpor(subject, options, watch),
+        Some(most) => bounded(subject, most, options, watch),
+    }
 }
 
 /// A report of an engine that learns, or of `dpor` where that engine has found nothing and cannot go on. That it failed is said.
@@ -164,7 +202,7 @@ fn bounded<S: Describe>(subject: &S, most: u32, options: &Options, watch: &dyn W
     }
     let options = Options { engine: Engine::Icb { preemptions: most, traces: true }, ..options.clone() };
     let steps = STEPS.max(report.statistics.steps.saturating_mul(TIMES));
-    let covered = icb_traces::within(subject, most, steps, &options, watch);
+    let covered = traces::icb_traces::within(subject, most, steps, &options, watch);
     match covered.stop {
         StopReason::Violation | StopReason::PreemptionLimit | StopReason::Exhausted | StopReason::Nondeterminism(_) => {
             covered
@@ -174,26 +212,7 @@ fn bounded<S: Describe>(subject: &S, most: u32, options: &Options, watch: &dyn W
 }
 
 fn by_dpor<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
-    dpor::check(subject, &Options { engine: Engine::Dpor, ..options.clone() }, watch)
-}
-
-fn search<S: Comparable>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
-    if options.runs_graphs() {
-        return graph::search(subject, options, watch);
-    }
-    match options.engine {
-        Engine::Auto => auto::check(subject, options, watch),
-        Engine::Exhaustive => exhaustive::check(subject, options, watch),
-        Engine::Cumulative => cumulative::check(subject, options, watch),
-        Engine::Mcr => mcr::check(subject, options, watch),
-        Engine::Dpor => dpor::check(subject, options, watch),
-        Engine::Graph => graph::search(subject, options, watch),
-        Engine::Lazy => lazy::check(subject.code(), options, watch),
-        Engine::Icb { preemptions, traces: true } => icb_traces::check(subject, preemptions, options, watch),
-        Engine::Icb { preemptions, traces: false } => icb::check(subject, preemptions, options, watch),
-        Engine::Random { seed } => random::check(subject, seed, options, watch),
-        Engine::Pct { seed, depth } => pct::check(subject, seed, depth, options, watch),
-    }
+    traces::dpor::check(subject, &Options { engine: Engine::Dpor, ..options.clone() }, watch)
 }
 
 /// Runs one execution and reports everything wrong that its causality implies, whatever the options say of engines. Every violation
@@ -205,7 +224,7 @@ pub fn predict(program: &Program, options: &Options, watch: &dyn Watch) -> Repor
     if let Some(why) = options.engine.refuses(options.memory) {
         return Findings::new(&subject, options).report(StopReason::Unsupported(why));
     }
-    let report = mcr::predict(&subject, options, watch);
+    let report = learning::mcr::predict(&subject, options, watch);
     confirmed(options, report, |violation| replay_violation(&subject, options, violation))
 }
 
@@ -223,7 +242,7 @@ mod tests {
         let program = ut::parse(source, &Default::default()).expect("it is a program");
         let (subject, options) =
             (interpret(&program), Options { engine: Engine::Mcr, ..Options::new(MemoryModel::Sc) });
-        let report = mcr::check(&subject, &options, &Unwatched);
+        let report = learning::mcr::check(&subject, &options, &Unwatched);
         let after = |stop| or_by_dpor(Report { stop, ..report.clone() }, &subject, &options, &Unwatched);
         let failed = after(StopReason::Failed("it is broken".to_string()));
         assert_eq!((failed.engine, &failed.stop), (Engine::Dpor, &StopReason::Exhausted));

@@ -14,6 +14,7 @@ mod watch;
 
 pub(crate) use confirm::{confirmed, is_shown, replay_violation};
 pub use engine::Engine;
+pub(crate) use engine::engine_table;
 pub use options::{Coverage, Limits, Monitor, Options};
 pub use replay::{Replay, replay, replay_subject};
 pub use report::{

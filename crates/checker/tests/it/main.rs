@@ -33,6 +33,7 @@ mod retries;
 mod robustness;
 mod simplest;
 mod store_buffers;
+mod tables;
 mod traces;
 mod twins;
 mod z3;

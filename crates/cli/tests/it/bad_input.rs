@@ -28,7 +28,7 @@ fn a_file_of_another_kind_is_refused() {
         &["check", "Cargo.toml"],
         expect![[r#"
             exit code 2
-            stderr: error: Cargo.toml: neither a program (.ut), nor a litmus test (.litmus), nor automata (.trencher, .txt)
+            stderr: error: Cargo.toml: neither a program (.ut), nor a litmus test (.litmus), nor an automaton (.trencher, .txt)
         "#]],
     );
 }

@@ -57,7 +57,7 @@ fn an_engine_without_a_solver_has_no_queries_to_dump() {
     let run = unthread_stdin(LATE_READER, &["check", "-", "--engine", "exhaustive", "--dump-smt2", "never-made"]);
     expect![[r#"
         exit code 2
-        stderr: error: `--dump-smt2` needs an engine that asks a solver: `--engine mcr` or `--engine cumulative`
+        stderr: error: `--dump-smt2` needs an engine that asks a solver: `--engine cumulative` or `mcr`
     "#]]
     .assert_eq(&run.shown());
 }

@@ -3,8 +3,7 @@
 use crate::base::{Action, Loc, Step, ThreadId, ThreadKey};
 use crate::execution::{Describe, Machine, State, Status, Stuck};
 use crate::knowledge::causality::{Predicted, PredictedStep, Prediction};
-use crate::program::FinalState;
-use crate::search::judge::Judge;
+use crate::search::findings::Findings;
 use crate::search::{StopReason, Watch};
 use crate::trace::{Histories, Run, RunEvent, RunThread, Versions};
 
@@ -17,7 +16,7 @@ const TURN: u32 = 11;
 pub(crate) struct Runner<'a, 'j, S: Describe> {
     subject: &'a S,
     machine: &'j Machine<'a, S>,
-    judge: &'j mut Judge<'a, S>,
+    findings: &'j mut Findings<'a, S>,
     watch: &'j dyn Watch,
     pub(crate) state: State<S::Thread>,
     threads: Vec<RunThread<S::Thread>>,
@@ -32,7 +31,7 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
     pub(crate) fn new(
         subject: &'a S,
         machine: &'j Machine<'a, S>,
-        judge: &'j mut Judge<'a, S>,
+        findings: &'j mut Findings<'a, S>,
         watch: &'j dyn Watch,
     ) -> Self {
         let state = machine.start();
@@ -41,7 +40,7 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
         let mut runner = Runner {
             subject,
             machine,
-            judge,
+            findings,
             watch,
             state,
             threads: Vec::new(),
@@ -220,7 +219,7 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
         self.steps.push(step);
         self.created.extend_from_slice(&performed.created);
         if let Some(failure) = &performed.failure {
-            self.judge.failed(&self.state.threads[index], span, step, failure, || self.steps.clone());
+            self.findings.judge.failed(&self.state.threads[index], span, step, failure, || self.steps.clone());
         }
         self.note_threads(Some(index));
         if let (Some(versions), Some(operation)) = (&mut self.versions, &performed.operation)
@@ -252,28 +251,14 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
         Some(result)
     }
 
-    /// The values that are left. Requires that every thread has ended.
-    pub(crate) fn final_state(&self) -> FinalState {
-        self.subject.final_state(&self.state)
-    }
-
-    /// Reports what is wrong where the execution has come to.
+    /// Reports what is wrong where the execution has come to, and keeps final values.
     pub(crate) fn judge_end(&mut self, end: &Stuck) {
-        let steps = &self.steps;
-        match end {
-            Stuck::Finished => {
-                if let Some(failure) = self.subject.left_behind(&self.state) {
-                    self.judge.left_behind(&failure, || steps.clone());
-                }
-                self.judge.finished(&self.subject.final_state(&self.state), || steps.clone());
-            }
-            _ => self.judge.stuck(&self.state, end, || steps.clone()),
-        }
+        self.findings.at_end(end, &self.state, || self.steps.clone());
     }
 
     /// Reports the data races that can be seen where the execution has come to.
     pub(crate) fn judge_races(&mut self) {
-        self.judge.look_at(&self.state, || self.steps.clone());
+        self.findings.judge.look_at(&self.state, || self.steps.clone());
     }
 
     /// The run as it is now.

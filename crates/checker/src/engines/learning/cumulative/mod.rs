@@ -1,57 +1,34 @@
 //! Engine `cumulative`: maximal causality over everything seen so far.
 //!
-//! One book (`book.rs`) holds what all runs have shown: per thread a graph of local states, and a formula whose solutions are the executions inside of that graph. The
+//! One book (`knowledge/book`) holds what all runs have shown: per thread a graph of local states, and a formula whose solutions are the executions inside of that graph. The
 //! engine asks for one that leaves the graph, runs it to its end, and enters what it saw. When there is none left, everything that any thread can do is in the book.
 //!
 //! *Completeness.* Take any execution, and its first step (in its own order) by an edge that is not known. Everything before it is inside the graph
 //! and sees writes that are in the book, so the steps up to it solve the formula and take an unknown edge. If no solution does, there is no such step.
 //!
 //! *Verdicts.* What a single thread does wrong is seen when its edge is taken. What concerns several (deadlocks, data races, final values) are further
-//! questions about the finished book (`over.rs`, `races.rs`), and so are the enumeration of all combinations of histories (`states.rs`) and robustness (`robust.rs`).
+//! questions about the finished book (`over.rs`, `races.rs`, `leaks.rs`), and so are the enumeration of all combinations of histories (`states.rs`) and robustness (`cycles.rs`).
 
-mod book;
-mod choices;
 mod compare;
 mod cycles;
-mod effect;
-mod goals;
-mod history;
-mod learn;
-mod local;
-mod ordering;
+mod leaks;
 mod over;
-mod own;
-mod prediction;
 mod races;
-mod references;
-mod sections;
-mod smtlib;
-mod solve;
-mod sources;
 mod states;
 mod together;
-mod waiters;
-mod ways;
 
 use super::runner::Runner;
-use crate::execution::{Comparable, Describe, Machine, Stuck};
-use crate::knowledge::causality::Prediction;
-use crate::program::FinalState;
-use crate::search::judge::Judge;
-use crate::search::{
-    Coverage, During, Engine, Options, Progress, Report, SolverStatistics, Stage, Statistics, StopReason, Watch,
+use crate::execution::{Comparable, Describe, Machine};
+use crate::knowledge::book::{
+    Asker, Book, ByHistory, ByState, EdgeId, Ends, Locals, Meaning, NoAnswer, OneOf, Solution, taken,
 };
-use crate::solver::{Goal, Query};
+use crate::knowledge::causality::Prediction;
+use crate::search::findings::Findings;
+use crate::search::{Coverage, During, Options, Report, Stage, StopReason, Watch};
+use crate::solver::{Goal, Lit, Query, to_smtlib};
 use crate::trace::{Combination, Run, unordered_drop};
-use batsat::Lit;
-use book::{Book, EdgeId, Meaning};
 pub use compare::{Comparison, Difference, compare};
 pub(crate) use cycles::cycle;
-use goals::Goals;
-use history::ByHistory;
-use local::{ByState, Locals};
-use over::Ends;
-use solve::{Core, Solution};
 use std::collections::BTreeSet;
 use together::{Found, Share};
 
@@ -67,7 +44,7 @@ const TURNS: [u32; 6] = [1, 11, 5, 11, 2, 11];
 
 /// Explores and reports.
 pub fn check<S: Comparable>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
-    let mut search = Search::new(subject, options, watch);
+    let mut search = Cumulative::new(subject, options, watch);
     let stop = search.everything().err().unwrap_or(StopReason::Exhausted);
     search.report(stop)
 }
@@ -76,7 +53,7 @@ pub fn check<S: Comparable>(subject: &S, options: &Options, watch: &dyn Watch) -
 /// of opaque objects.
 pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
     let locals = Box::new(ByHistory::new(subject.initial().len()));
-    let mut search = Search::with(subject, locals, options, watch);
+    let mut search = Cumulative::with(subject, locals, options, watch);
     let stop = search.everything_alone().err().unwrap_or(StopReason::Exhausted);
     search.report(stop)
 }
@@ -84,7 +61,7 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
 /// Every combination of thread histories, or why not everything could be explored.
 pub fn histories<S: Comparable>(subject: &S, options: &Options) -> Result<BTreeSet<Combination>, StopReason> {
     let options = Options { all_violations: true, ..options.clone() };
-    let mut search = Search::new(subject, &options, &crate::search::Unwatched);
+    let mut search = Cumulative::new(subject, &options, &crate::search::Unwatched);
     let ends = search.finish()?;
     let mut enumeration = search.enumerate(ends);
     let mut found = BTreeSet::new();
@@ -96,25 +73,23 @@ pub fn histories<S: Comparable>(subject: &S, options: &Options) -> Result<BTreeS
     Ok(found)
 }
 
-struct Search<'a, 'o, S: Describe> {
+struct Cumulative<'a, S: Describe> {
     subject: &'a S,
-    options: &'o Options,
-    watch: &'o dyn Watch,
+    options: &'a Options,
+    watch: &'a dyn Watch,
     machine: Machine<'a, S>,
-    judge: Judge<'a, S>,
+    findings: Findings<'a, S>,
     book: Book<'a>,
-    core: Core,
-    goals: Goals,
+    asker: Asker,
+    /// "An edge that is not known is taken."
+    unknown: OneOf,
     /// How many edges had been met when it was last asked for failures.
     n_met: EdgeId,
-    final_states: BTreeSet<FinalState>,
-    statistics: Statistics,
-    queries: u64,
 }
 
-impl<'a, 'o, S: Comparable> Search<'a, 'o, S> {
-    fn new(subject: &'a S, options: &'o Options, watch: &'o dyn Watch) -> Search<'a, 'o, S> {
-        Search::with(subject, Box::new(ByState::new(subject)), options, watch)
+impl<'a, S: Comparable> Cumulative<'a, S> {
+    fn new(subject: &'a S, options: &'a Options, watch: &'a dyn Watch) -> Cumulative<'a, S> {
+        Cumulative::with(subject, Box::new(ByState::new(subject)), options, watch)
     }
 
     fn everything(&mut self) -> Result<(), StopReason> {
@@ -137,27 +112,24 @@ impl<'a, 'o, S: Comparable> Search<'a, 'o, S> {
     }
 }
 
-impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
+impl<'a, S: Describe> Cumulative<'a, S> {
     fn with(
         subject: &'a S,
         locals: Box<dyn Locals + 'a>,
-        options: &'o Options,
-        watch: &'o dyn Watch,
-    ) -> Search<'a, 'o, S> {
+        options: &'a Options,
+        watch: &'a dyn Watch,
+    ) -> Cumulative<'a, S> {
         let (memory, few) = (options.memory, options.first_sources);
-        Search {
+        Cumulative {
             subject,
             options,
             watch,
             machine: Machine::new(subject, options.rules),
-            judge: Judge::new(subject, options.rules),
+            findings: Findings::with_solver(subject, options),
             book: Book::new(locals, subject.program(), memory, few, watch.reads_queries()),
-            core: Core::new(),
-            goals: Goals::default(),
+            asker: Asker::new(),
+            unknown: OneOf::default(),
             n_met: 0,
-            final_states: BTreeSet::new(),
-            statistics: Statistics::default(),
-            queries: 0,
         }
     }
 
@@ -181,7 +153,7 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
             while self.next_combination(&mut enumeration)?.is_some() {
                 n += 1;
             }
-            self.statistics.histories = Some(n);
+            self.findings.statistics.histories = Some(n);
         }
         Ok(())
     }
@@ -195,7 +167,7 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
 
     /// An execution that has not begun.
     fn runner(&mut self) -> Runner<'a, '_, S> {
-        let runner = Runner::new(self.subject, &self.machine, &mut self.judge, self.watch);
+        let runner = Runner::new(self.subject, &self.machine, &mut self.findings, self.watch);
         match self.book.locals.histories() {
             Some(histories) => runner.with_versions(histories),
             None => runner,
@@ -210,11 +182,11 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
         let failing = self.failing(&unknown);
         let mut solution = self.ask_for_one_of(&failing)?;
         if solution.is_none() && failing.len() < unknown.len() {
-            let goal = self.goals.one_of(&unknown, &mut self.book.formula);
+            let goal = self.unknown.one_of(&unknown, &mut self.book.formula);
             solution = goal.map_or(Ok(None), |goal| self.ask(Goal::Deviate, &[goal]))?;
         }
         let found = |solution: Solution| {
-            let edges = solve::taken(&solution).filter(|&edge| !self.book.edges[edge as usize].known).collect();
+            let edges = taken(&solution).filter(|&edge| !self.book.edges[edge as usize].known).collect();
             Found { prediction: self.book.prediction(&solution), edges }
         };
         Ok(solution.map(found))
@@ -245,7 +217,7 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
     fn execute(&mut self, prediction: &Prediction) -> Result<bool, StopReason> {
         let running = During::new(self.watch, Stage::Run);
         let most = self.options.limits.most_events();
-        let turn = match self.statistics.executions {
+        let turn = match self.findings.statistics.executions {
             0 => FIRST_TURN,
             n => TURNS[(n - 1) as usize % TURNS.len()],
         };
@@ -253,28 +225,23 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
         runner.follow(prediction).map_err(StopReason::Failed)?;
         let end = runner.finish_in_turns(turn, most)?;
         runner.judge_end(&end);
-        let final_state = (end == Stuck::Finished).then(|| runner.final_state());
         let unfit = runner.unfit.map(str::to_string);
         let run = runner.into_run(Some(end));
         drop(running);
         if let Some(why) = unfit.or_else(|| self.unfit(&run)).or_else(|| unordered_drop(&run)) {
-            self.one_violation_is_enough()?;
+            self.findings.one_violation_is_enough()?;
             return Err(StopReason::Unsupported(why));
         }
-        self.final_states.extend(final_state);
-        self.statistics.executions += 1;
-        self.statistics.steps += run.steps.len() as u64;
+        self.findings.ran(run.steps.len(), true);
         let learning = During::new(self.watch, Stage::Learn);
-        let is_new = self.book.learn(&run, self.watch);
+        let is_new = self.book.learn(&run, &|| self.watch.stop().is_some());
         drop(learning);
         // What has been learnt is not whole then.
         if let Some(stop) = self.watch.stop() {
             return Err(stop);
         }
-        self.one_violation_is_enough()?;
-        if self.statistics.executions >= self.options.limits.executions {
-            return Err(StopReason::ExecutionLimit);
-        }
+        self.findings.one_violation_is_enough()?;
+        self.findings.may_run_after(self.findings.statistics.executions)?;
         Ok(is_new)
     }
 
@@ -296,45 +263,30 @@ impl<'a, 'o, S: Describe> Search<'a, 'o, S> {
         self.subject.unfit()
     }
 
-    fn one_violation_is_enough(&self) -> Result<(), StopReason> {
-        match self.judge.has_violation() && !self.options.all_violations {
-            true => Err(StopReason::Violation),
-            false => Ok(()),
-        }
-    }
-
     fn ask(&mut self, goal: Goal, assumptions: &[Lit]) -> Result<Option<Solution>, StopReason> {
-        let executions = self.statistics.executions;
-        if let Some(stop) = self.watch.look(&Progress { states: 0, waiting: 0, executions }) {
-            return Err(stop);
-        }
-        self.queries += 1;
+        let stop = || self.findings.look(true, 0, self.watch);
+        stop().map_or(Ok(()), Err)?;
         let solving = During::new(self.watch, Stage::Solve);
-        let stop = || self.watch.look(&Progress { states: 0, waiting: 0, executions });
-        let answer = self.core.solve(&mut self.book, assumptions, &stop)?;
+        let answer = self.asker.solve(&mut self.book, assumptions, &stop);
         drop(solving);
+        self.findings.asks();
+        let answer = answer.map_err(|why| match why {
+            NoAnswer::Stopped(stop) => stop,
+            NoAnswer::Failed(why) => StopReason::Failed(why),
+        })?;
         if self.watch.reads_queries() {
-            let script = || smtlib::to_smtlib(&self.book, assumptions);
+            let script = || {
+                let problem = self.book.problem();
+                to_smtlib(&problem, problem.n_vars, &self.book.formula.told, assumptions)
+            };
             self.watch.query(&Query::put(goal, Some(answer.is_some()), script));
         }
         Ok(answer)
     }
 
     fn report(mut self, stop: StopReason) -> Report {
-        let (violations, observations) = self.judge.findings();
-        let (decisions, conflicts) = self.core.effort();
-        self.statistics.solver = Some(SolverStatistics { queries: self.queries, decisions, conflicts });
-        Report {
-            program: self.subject.title(),
-            memory: self.options.memory,
-            engine: Engine::Cumulative,
-            coverage: (stop == StopReason::Exhausted).then(|| "all executions".to_string()),
-            stop,
-            violations,
-            observations,
-            final_states: self.final_states.into_iter().collect(),
-            statistics: self.statistics,
-            failures: Vec::new(),
-        }
+        let (decisions, conflicts) = self.asker.effort();
+        self.findings.note_effort(decisions, conflicts);
+        self.findings.report(stop)
     }
 }

@@ -1,175 +1,15 @@
 //! Questions about how executions end, put to the finished book: deadlocks, livelocks, final values.
 
-use super::book::{Book, EdgeId, Meaning, NodeId, Wanted};
-use super::effect::{Cell, Found, RUNNING, Test};
-use super::ordering::Happening;
-use super::solve::Solution;
-use super::{Search, Verdict};
+use super::{Cumulative, Verdict};
 use crate::base::{Loc, ThreadKey};
 use crate::execution::{Describe, Stuck};
-use crate::program::{FinalState, FinalValue};
+use crate::knowledge::book::{Cell, EdgeId, Ends, Happening, Meaning, NodeId, Solution, Test, Wanted};
+use crate::program::FinalValue;
 use crate::search::StopReason;
-use crate::solver::Goal;
-use batsat::Lit;
+use crate::solver::{Goal, Lit};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Literals about the end.
-pub(super) struct Ends {
-    /// Everything that can happen has happened.
-    pub(super) over: Lit,
-    /// Nodes at which a thread can be stuck for ever, with the literals that say that it is.
-    pub(super) stuck: Vec<(NodeId, Lit)>,
-    looks: BTreeMap<(Cell, bool, i64), Lit>,
-}
-
-impl Book<'_> {
-    /// The edges of a node that can be taken. Requires that the book is finished.
-    pub(super) fn ways_on(&self, node: NodeId) -> Vec<Lit> {
-        let edges = self.entry(node).edges.iter().map(|&edge| &self.edges[edge as usize]);
-        edges.filter(|edge| edge.known).map(|edge| edge.lit).collect()
-    }
-
-    /// All nodes in the book.
-    pub(super) fn entered(&self) -> Vec<NodeId> {
-        (0..self.nodes.len() as NodeId).filter(|&node| self.nodes[node as usize].entry.is_some()).collect()
-    }
-
-    /// Says what the end of an execution is. Requires that the book is finished.
-    pub(super) fn ends(&mut self) -> Ends {
-        let over = self.formula.var(Meaning::Over);
-        let mut ends = Ends { over, stuck: vec![], looks: BTreeMap::new() };
-        for node in self.entered() {
-            if self.operation(node).is_stop() {
-                continue;
-            }
-            let mut clause = self.ways_on(node);
-            clause.extend([!over, !self.entry(node).reached]);
-            if let Some(blocked) = self.blocked(node, &mut ends) {
-                let stuck = self.formula.var(Meaning::Other);
-                self.formula.clause([!stuck, blocked]);
-                self.formula.clause([!stuck, self.entry(node).reached]);
-                for way in self.ways_on(node) {
-                    self.formula.clause([!stuck, !way]);
-                }
-                ends.stuck.push((node, stuck));
-                clause.push(stuck);
-            }
-            self.formula.clause(clause);
-        }
-        ends
-    }
-
-    /// A literal that says that the node's operation can never be performed. Nothing if it always can.
-    fn blocked(&mut self, node: NodeId, ends: &mut Ends) -> Option<Lit> {
-        let mut reasons = vec![];
-        if let Some(access) = self.entry(node).decisive {
-            for value in self.values(access) {
-                if self.may_find(node, access, value) && self.ways_of(node, access, value).is_empty() {
-                    let cell = self.cells[self.accesses[access as usize].cell as usize].cell;
-                    reasons.push(self.finally(cell, Test::Is(value), ends));
-                }
-            }
-        }
-        if let Some(access) = self.entry(node).second {
-            let cell = self.accesses[access as usize].cell;
-            for value in self.values(access) {
-                if self.never_with(node, value) {
-                    reasons.push(self.finally(self.cells[cell as usize].cell, Test::Is(value), ends));
-                }
-            }
-        }
-        let at = self.entry(node).at.clone();
-        if let Some(lock) = at.operation.reacquired().filter(|_| at.object.is_none()) {
-            reasons.push(self.finally(Cell::Lock(lock), Test::IsNot(0), ends));
-        }
-        if at.operation.is_join_all() {
-            let me = self.nodes[node as usize].thread as usize;
-            for thread in (0..self.threads.len()).filter(|&thread| thread != me) {
-                reasons.push(self.finally(Cell::Thread(self.threads[thread].key), Test::Is(RUNNING), ends));
-            }
-        }
-        if !at.awaiting.is_empty() {
-            let unchanged = self.formula.var(Meaning::Other);
-            for (loc, value) in at.awaiting {
-                let same = self.finally(self.cell_at(loc), Test::Is(value), ends);
-                self.formula.clause([!unchanged, same]);
-                if let Some(block) = loc.block().filter(|_| self.frees) {
-                    let there = self.finally(Cell::Freed(block), Test::Is(0), ends);
-                    self.formula.clause([!unchanged, there]);
-                }
-            }
-            reasons.push(unchanged);
-        }
-        if reasons.is_empty() {
-            return None;
-        }
-        let blocked = self.formula.var(Meaning::Other);
-        self.formula.clause([&[!blocked], reasons.as_slice()].concat());
-        Some(blocked)
-    }
-
-    /// Whether a node's operation cannot be performed while its second cell holds this.
-    fn never_with(&mut self, node: NodeId, second: i64) -> bool {
-        let Some(access) = self.entry(node).decisive else { return false };
-        let mut values = self.values(access).into_iter();
-        values.all(|value| self.outcomes(node, Found { value, memory: value, second }).is_empty())
-    }
-
-    /// A literal that says what a cell holds when all is over.
-    pub(super) fn finally(&mut self, cell: Cell, test: Test, ends: &mut Ends) -> Lit {
-        let key = match test {
-            Test::Is(value) => (cell, true, value),
-            Test::IsNot(value) => (cell, false, value),
-        };
-        if let Some(&lit) = ends.looks.get(&key) {
-            return lit;
-        }
-        let access = self.access(None, cell, false);
-        let lit = self.formula.var(Meaning::Other);
-        self.formula.clause([!lit, ends.over]);
-        self.list(access, Wanted::Those(test), lit);
-        ends.looks.insert(key, lit);
-        lit
-    }
-
-    /// Makes a literal imply that no thread fails and none gives up.
-    pub(super) fn all_is_well(&mut self, lit: Lit) {
-        for edge in 0..self.edges.len() {
-            let edge = &self.edges[edge];
-            if edge.known && edge.key.fails {
-                self.formula.clause([!lit, !edge.lit]);
-            }
-        }
-        self.nobody_stops(lit);
-    }
-
-    /// Makes a literal imply that every thread comes to its end.
-    pub(super) fn all_end(&mut self, lit: Lit) {
-        self.all_is_well(lit);
-        for node in self.entered() {
-            let ways = self.ways_on(node);
-            let reached = self.entry(node).reached;
-            self.formula.clause([&[!lit, !reached], ways.as_slice()].concat());
-        }
-    }
-
-    /// Makes a literal imply that no assumption is broken.
-    pub(super) fn nobody_stops(&mut self, lit: Lit) {
-        for node in self.entered() {
-            if self.operation(node).is_stop() {
-                self.formula.clause([!lit, !self.entry(node).reached]);
-            }
-        }
-    }
-
-    /// Whose the node is, and where it stands.
-    pub(super) fn place(&self, node: NodeId) -> (ThreadKey, u32) {
-        let (place, node) = (self.entry(node).at.place, &self.nodes[node as usize]);
-        (self.threads[node.thread as usize].key, place)
-    }
-}
-
-impl<S: Describe> Search<'_, '_, S> {
+impl<S: Describe> Cumulative<'_, S> {
     /// Executions after which some threads wait for ever.
     pub(super) fn ask_for_deadlocks(&mut self, ends: &Ends) -> Verdict {
         let is_one = |node: &&(NodeId, Lit)| !self.book.operation(node.0).is_join_all();
@@ -200,13 +40,13 @@ impl<S: Describe> Search<'_, '_, S> {
             let others = somewhere.values().map(|&here| if solution.holds(here) { !here } else { here });
             let clause: Vec<Lit> = [!goal].into_iter().chain(others).collect();
             self.book.formula.clause(clause);
-            self.one_violation_is_enough()?;
+            self.findings.one_violation_is_enough()?;
         }
         Ok(())
     }
 
     /// Runs a solution in which all is over, and judges how it ends.
-    pub(super) fn run_to_end(&mut self, solution: &Solution) -> Result<Option<FinalState>, StopReason> {
+    pub(super) fn run_to_end(&mut self, solution: &Solution) -> Result<Stuck, StopReason> {
         let prediction = self.book.whole_prediction(solution);
         let mut runner = self.runner();
         runner.follow(&prediction).map_err(StopReason::Failed)?;
@@ -218,7 +58,7 @@ impl<S: Describe> Search<'_, '_, S> {
             Err(stop) => return Err(stop),
         };
         runner.judge_end(&end);
-        Ok((end == Stuck::Finished).then(|| runner.final_state()))
+        Ok(end)
     }
 
     /// All final values: of everything, or of what the program's conditions ask about.
@@ -233,15 +73,15 @@ impl<S: Describe> Search<'_, '_, S> {
         let values: Vec<_> = cells.iter().map(|&loc| self.final_values(loc, goal, ends.over)).collect();
         let ends_with = if registers { self.final_registers() } else { BTreeMap::new() };
         while let Some(solution) = self.ask(Goal::Finish, &[goal])? {
-            let state = self.run_to_end(&solution)?;
-            let state = state.ok_or_else(|| StopReason::Failed("an execution does not end".to_string()))?;
+            if self.run_to_end(&solution)? != Stuck::Finished {
+                return Err(StopReason::Failed("an execution does not end".to_string()));
+            }
             let mut clause = vec![!goal];
             clause.extend(values.iter().flatten().filter(|&&lit| solution.holds(lit)).map(|&lit| !lit));
             let observed = ends_with.values().flatten().filter(|end| solution.holds(end.1));
             clause.extend(observed.map(|end| !end.1));
             self.book.formula.clause(clause);
-            self.final_states.insert(state);
-            self.one_violation_is_enough()?;
+            self.findings.one_violation_is_enough()?;
         }
         Ok(())
     }
@@ -355,7 +195,7 @@ impl<S: Describe> Search<'_, '_, S> {
             if let Some(solution) = self.ask(Goal::LateCommit, &[goal])? {
                 let prediction = self.book.whole_prediction(&solution);
                 self.runner().follow(&prediction).map_err(StopReason::Failed)?;
-                self.one_violation_is_enough()?;
+                self.findings.one_violation_is_enough()?;
             }
         }
         Ok(())

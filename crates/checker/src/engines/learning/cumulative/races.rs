@@ -1,15 +1,13 @@
 //! Data races, asked of the finished book: two threads whose next operations access the same plain cell.
 
-use super::book::{Book, Meaning, NodeId, WriteId};
-use super::ordering::Happening;
 use super::over::until;
-use super::{Search, Verdict};
+use super::{Cumulative, Verdict};
 use crate::base::ThreadKey;
 use crate::execution::{CellAccess, Describe};
+use crate::knowledge::book::{Book, Happening, Meaning, NodeId, WriteId};
 use crate::knowledge::causality::is_buffered;
 use crate::search::StopReason;
-use crate::solver::Goal;
-use batsat::Lit;
+use crate::solver::{Goal, Lit};
 use std::collections::BTreeMap;
 
 /// Accesses of one thread at one place to one location.
@@ -20,9 +18,9 @@ struct Site {
     access: CellAccess,
 }
 
-impl<S: Describe> Search<'_, '_, S> {
+impl<S: Describe> Cumulative<'_, S> {
     pub(super) fn ask_for_races(&mut self) -> Verdict {
-        if !self.judge.looks_at_states() {
+        if !self.findings.judge.looks_at_states() {
             return Ok(());
         }
         let (next, late) = self.sites();
@@ -64,7 +62,7 @@ impl<S: Describe> Search<'_, '_, S> {
         let mut runner = self.runner();
         runner.follow(&prediction).map_err(StopReason::Failed)?;
         runner.judge_races();
-        self.one_violation_is_enough()
+        self.findings.one_violation_is_enough()
     }
 
     /// Where cells are accessed, with literals that say that the access is its thread's next operation, or a store on its way that others may

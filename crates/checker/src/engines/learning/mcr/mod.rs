@@ -24,26 +24,26 @@ mod worker;
 
 use crate::execution::{Comparable, Describe};
 use crate::knowledge::causality::Prediction;
-use crate::search::judge::Judge;
-use crate::search::{Options, Report, Statistics, StopReason, Watch};
+use crate::search::findings::Findings;
+use crate::search::{Options, Report, StopReason, Watch};
 use pool::{Pool, State};
 use std::collections::BTreeSet;
 use worker::Worker;
 
 /// Explores and reports.
 pub fn check<S: Comparable>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
-    let (mut state, mut judge) = explore(subject, options, watch);
+    let (state, findings) = explore(subject, options, watch);
     if options.jobs > 1 && state.stop == Some(StopReason::Violation) {
-        (state, judge) = explore(subject, &Options { jobs: 1, ..options.clone() }, watch);
+        return check_subject(subject, &Options { jobs: 1, ..options.clone() }, watch);
     }
-    report(options, state, judge)
+    report(state, findings)
 }
 
 /// Explores any subject and reports, or says that it cannot: what threads do must depend on nothing but the results of their operations and the contents
 /// of opaque objects.
 pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
-    let (state, judge) = explore_alone(subject, options, watch);
-    report(options, state, judge)
+    let (state, findings) = explore_alone(subject, options, watch);
+    report(state, findings)
 }
 
 /// Runs one execution and reports what its causality implies.
@@ -52,25 +52,19 @@ pub fn predict<S: Comparable>(subject: &S, options: &Options, watch: &dyn Watch)
     let pool = Pool::new();
     let mut worker = Worker::new(subject, &options, &pool, watch);
     let stop = worker.predict().unwrap_or_else(|stop| stop);
-    let judge = worker.judge;
+    let findings = worker.findings;
     pool.end(stop);
-    let mut report = report(&options, pool.into_state(), judge);
+    let mut report = report(pool.into_state(), findings);
     // The others were run as far as it takes to show what is wrong with them, and nothing was learnt from them.
     report.statistics.executions = 1;
     report.statistics.histories = None;
     report
 }
 
-fn report<S: Describe>(options: &Options, state: State<S::Thread>, mut judge: Judge<'_, S>) -> Report {
-    let combinations = state.seen.n_complete();
-    let statistics = Statistics {
-        executions: combinations,
-        steps: state.n_steps,
-        histories: Some(combinations),
-        solver: Some(state.solver),
-        ..Statistics::default()
-    };
-    judge.report(options, state.stop.unwrap_or(StopReason::Exhausted), state.final_states, statistics)
+/// Each execution is another combination of thread histories.
+fn report<S: Describe>(state: State<S::Thread>, mut findings: Findings<'_, S>) -> Report {
+    findings.statistics.histories = Some(findings.statistics.executions);
+    findings.report(state.stop.unwrap_or(StopReason::Exhausted))
 }
 
 /// Every combination of thread histories, or why not everything could be explored.
@@ -89,52 +83,52 @@ pub fn histories<S: Comparable>(
 /// Lets the workers work until nothing is left to do.
 fn explore<'a, S: Comparable>(
     subject: &'a S,
-    options: &Options,
+    options: &'a Options,
     watch: &dyn Watch,
-) -> (State<S::Thread>, Judge<'a, S>) {
+) -> (State<S::Thread>, Findings<'a, S>) {
     if options.jobs <= 1 {
         return explore_alone(subject, options, watch);
     }
     let pool = Pool::new();
     let mut first = Worker::new(subject, options, &pool, watch);
-    let mut judge = match first.execute(&Prediction(Vec::new())) {
+    let mut findings = match first.execute(&Prediction(Vec::new())) {
         Err(stop) => {
             pool.end(stop);
-            first.judge
+            first.findings
         }
         Ok(()) => std::thread::scope(|scope| {
             let spawn = |_| {
                 scope.spawn(|| {
                     let mut worker = Worker::new(subject, options, &pool, watch);
                     worker.work();
-                    worker.judge
+                    worker.findings
                 })
             };
             let others: Vec<_> = (1..options.jobs).map(spawn).collect();
             first.work();
-            let mut judge = first.judge;
+            let mut findings = first.findings;
             for other in others {
-                judge.merge(other.join().expect("workers do not panic"));
+                findings.merge(other.join().expect("workers do not panic"));
             }
-            judge
+            findings
         }),
     };
-    judge.sort();
-    (pool.into_state(), judge)
+    findings.judge.sort();
+    (pool.into_state(), findings)
 }
 
 /// Lets one worker work until nothing is left to do.
 fn explore_alone<'a, S: Describe>(
     subject: &'a S,
-    options: &Options,
+    options: &'a Options,
     watch: &dyn Watch,
-) -> (State<S::Thread>, Judge<'a, S>) {
+) -> (State<S::Thread>, Findings<'a, S>) {
     let pool = Pool::new();
     let mut worker = Worker::new(subject, options, &pool, watch);
     match worker.execute(&Prediction(Vec::new())) {
         Err(stop) => pool.end(stop),
         Ok(()) => worker.work(),
     }
-    let judge = worker.judge;
-    (pool.into_state(), judge)
+    let findings = worker.findings;
+    (pool.into_state(), findings)
 }

@@ -3,8 +3,7 @@
 use super::seen::Seen;
 use crate::base::ThreadKey;
 use crate::execution::Stuck;
-use crate::program::FinalState;
-use crate::search::{SolverStatistics, StopReason};
+use crate::search::StopReason;
 use crate::trace::Run;
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -23,15 +22,10 @@ pub(super) struct State<T> {
     busy: usize,
     /// Why to end early.
     pub(super) stop: Option<StopReason>,
-    pub(super) final_states: BTreeSet<FinalState>,
     /// Places of races that have been looked for and found.
     pub(super) races: BTreeSet<[(ThreadKey, u32); 2]>,
     /// Places of stores that are known to reach a freed block.
     pub(super) late_commits: BTreeSet<(ThreadKey, u32)>,
-    pub(super) n_steps: u64,
-    pub(super) solver: SolverStatistics,
-    /// Executions that another worker had at the same time.
-    pub(super) n_repeated: u64,
 }
 
 impl<T> Pool<T> {
@@ -71,14 +65,17 @@ impl<T> Pool<T> {
         let mut histories: Vec<(ThreadKey, Vec<i64>)> = (0..run.threads.len()).map(history).collect();
         histories.sort_unstable_by_key(|history| history.0);
         let mut state = self.lock();
-        state.n_steps += run.steps.len() as u64;
         if !state.seen.add(&histories, run.end != Some(Stuck::Assumed)) {
-            state.n_repeated += 1;
             return false;
         }
         state.waiting.push(run);
         self.changed.notify_one();
         true
+    }
+
+    /// How many executions have been run, by all workers together, also those in which an assumption did not hold.
+    pub(super) fn n_executions(&self) -> u64 {
+        self.lock().seen.len().into()
     }
 
     /// Makes all workers end.
@@ -95,12 +92,8 @@ impl<T> Default for State<T> {
             waiting: Vec::new(),
             busy: 0,
             stop: None,
-            final_states: BTreeSet::new(),
             races: BTreeSet::new(),
             late_commits: BTreeSet::new(),
-            n_steps: 0,
-            solver: SolverStatistics::default(),
-            n_repeated: 0,
         }
     }
 }

@@ -6,9 +6,9 @@ use crate::base::{FAILED, Loc};
 use crate::engines::learning::runner::Runner;
 use crate::execution::{Describe, Machine, Stuck};
 use crate::knowledge::causality::{Causality, Given, Known, Prediction};
-use crate::search::judge::Judge;
+use crate::search::findings::Findings;
 use crate::search::{During, Options, Progress, Stage, StopReason, Watch};
-use crate::solver::{Answer, Goal, Lit, Query, Solution, Solver};
+use crate::solver::{Answer, Effort, Goal, Lit, Query, Solution, Solver};
 use crate::trace::{Histories, Run, RunEvent, unordered_drop};
 use rustc_hash::FxHashMap;
 
@@ -18,23 +18,23 @@ const ROUNDS: u64 = 1 << 9;
 pub(super) struct Worker<'a, 'p, S: Describe> {
     pub(super) subject: &'a S,
     pub(super) machine: Machine<'a, S>,
-    pub(super) options: &'p Options,
+    pub(super) options: &'a Options,
     pub(super) pool: &'p Pool<S::Thread>,
     pub(super) watch: &'p dyn Watch,
-    pub(super) judge: Judge<'a, S>,
+    pub(super) findings: Findings<'a, S>,
     histories: Histories,
 }
 
 impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
     pub(super) fn new(
         subject: &'a S,
-        options: &'p Options,
+        options: &'a Options,
         pool: &'p Pool<S::Thread>,
         watch: &'p dyn Watch,
     ) -> Worker<'a, 'p, S> {
         let machine = Machine::new(subject, options.rules);
-        let judge = Judge::new(subject, options.rules);
-        Worker { subject, machine, options, pool, watch, judge, histories: Histories::default() }
+        let findings = Findings::with_solver(subject, options);
+        Worker { subject, machine, options, pool, watch, findings, histories: Histories::default() }
     }
 
     /// Learns from runs until there are none left, or something ends the search.
@@ -48,7 +48,7 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
 
     /// An execution that has not begun.
     pub(super) fn runner(&mut self) -> Runner<'a, '_, S> {
-        let runner = Runner::new(self.subject, &self.machine, &mut self.judge, self.watch);
+        let runner = Runner::new(self.subject, &self.machine, &mut self.findings, self.watch);
         match self.subject.has_opaque() {
             true => runner.with_versions(&mut self.histories),
             false => runner,
@@ -63,26 +63,22 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
         runner.follow(prediction).map_err(StopReason::Failed)?;
         let end = runner.finish(most)?;
         runner.judge_end(&end);
-        let final_state = (end == Stuck::Finished).then(|| runner.final_state());
         let unfit = runner.unfit.map(str::to_string);
         let run = runner.into_run(Some(end));
         drop(running);
         if let Some(why) = unfit.or_else(|| self.subject.unfit()).or_else(|| unordered_drop(&run)) {
-            self.one_violation_is_enough()?;
+            self.findings.one_violation_is_enough()?;
             return Err(StopReason::Unsupported(why));
         }
         let failing = if self.options.all_violations { None } else { self.failing(&run)? };
+        let (n_steps, is_whole) = (run.steps.len(), run.end != Some(Stuck::Assumed));
         let is_new = self.pool.add(run);
+        self.findings.ran(n_steps, is_new && is_whole);
         if !is_new && self.options.jobs <= 1 {
             return Err(StopReason::Failed("an execution was repeated".to_string()));
         }
-        let mut state = self.pool.lock();
-        state.final_states.extend(final_state);
-        if u64::from(state.seen.len()) >= self.options.limits.executions {
-            return Err(StopReason::ExecutionLimit);
-        }
-        drop(state);
-        self.one_violation_is_enough()?;
+        self.findings.may_run_after(self.pool.n_executions())?;
+        self.findings.one_violation_is_enough()?;
         failing.map_or(Ok(()), |(causality, deviations)| self.fail(&causality, deviations))
     }
 
@@ -119,13 +115,6 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
         let answer = self.ask(&mut solver, Goal::Deviate, goal);
         self.note_effort(&solver);
         answer?.map_or(Ok(()), |solution| self.execute(&causality.prediction(&solution)))
-    }
-
-    fn one_violation_is_enough(&self) -> Result<(), StopReason> {
-        match self.judge.has_violation() && !self.options.all_violations {
-            true => Err(StopReason::Violation),
-            false => Ok(()),
-        }
     }
 
     /// Runs everything that one run shows to be possible and that has not been seen.
@@ -175,11 +164,9 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
         Solver::until(&causality.problem, self.options.first_sources, move || watch.stop().is_some())
     }
 
-    pub(super) fn note_effort(&self, solver: &Solver<'_>) {
-        let effort = solver.effort();
-        let statistics = &mut self.pool.lock().solver;
-        statistics.decisions += effort.decisions;
-        statistics.conflicts += effort.conflicts;
+    pub(super) fn note_effort(&mut self, solver: &Solver<'_>) {
+        let Effort { decisions, conflicts } = solver.effort();
+        self.findings.note_effort(decisions, conflicts);
     }
 
     fn deviate(&mut self, causality: &Causality, solver: &mut Solver<'_>) -> Result<(), StopReason> {
@@ -243,7 +230,7 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
                 runner.judge_races();
                 self.pool.lock().races.insert(places);
             }
-            self.one_violation_is_enough()?;
+            self.findings.one_violation_is_enough()?;
         }
     }
 
@@ -258,7 +245,7 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
             let mut runner = self.runner();
             runner.follow(&causality.whole_prediction(&solution)).map_err(StopReason::Failed)?;
             self.pool.lock().late_commits.insert(place);
-            self.one_violation_is_enough()?;
+            self.findings.one_violation_is_enough()?;
         }
         Ok(())
     }
@@ -276,7 +263,6 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
             let mut runner = self.runner();
             runner.follow(&causality.whole_prediction(&solution)).map_err(StopReason::Failed)?;
             runner.judge_end(&Stuck::Finished);
-            let state = runner.final_state();
             let mut clause = vec![!goal];
             for (&loc, finals) in &causality.goals.finals {
                 let value = runner.state.shared.read(loc);
@@ -285,24 +271,20 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
             if clause.iter().any(|&lit| solution.holds(lit)) {
                 return Err(StopReason::Failed("an execution does not end with the values predicted".to_string()));
             }
-            self.pool.lock().final_states.insert(state);
             solver.clause(clause);
-            self.one_violation_is_enough()?;
+            self.findings.one_violation_is_enough()?;
         }
         Ok(())
     }
 
     pub(super) fn ask(
-        &self,
+        &mut self,
         solver: &mut Solver<'_>,
         goal: Goal,
         assumption: Lit,
     ) -> Result<Option<Solution>, StopReason> {
-        let executions = {
-            let mut state = self.pool.lock();
-            state.solver.queries += 1;
-            u64::from(state.seen.len())
-        };
+        let executions = self.pool.n_executions();
+        self.findings.asks();
         // Whoever has a clock, or counts, looks up now and then in the middle of a question.
         let mut rounds = ROUNDS;
         let answer = loop {
@@ -318,9 +300,10 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
             }
         };
         self.watch.query(&Query::new(goal, solver, &[assumption], &answer));
-        Ok(match answer {
-            Answer::Yes(solution) => Some(solution),
-            Answer::No | Answer::Unknown => None,
-        })
+        match answer {
+            Answer::Yes(solution) => Ok(Some(solution)),
+            Answer::No | Answer::Unknown => Ok(None),
+            Answer::Wrong(why) => Err(StopReason::Failed(format!("an answer of the solver is wrong: {why}"))),
+        }
     }
 }
