@@ -290,3 +290,51 @@ impl<'a, S: Describe> Cumulative<'a, S> {
         self.findings.report(stop)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Source;
+    use crate::execution::{MemoryModel, interpret};
+    use crate::frontend::ut;
+    use crate::search::Unwatched;
+    use crate::solver::verify;
+    use std::sync::Arc;
+
+    /// Says why an answer is wrong, if it is.
+    fn judged<S: Describe>(search: &Cumulative<'_, S>, solution: &Solution) -> Result<(), String> {
+        let (problem, nodes) = search.book.problem_of(solution);
+        verify(&problem, &search.book.formula.told, &nodes)
+    }
+
+    #[test]
+    fn an_answer_in_another_order_or_without_its_end_is_not_verified() {
+        let text = "shared x, y; thread a { x = 1; fence; let r = y; } thread b { y = 1; x = 2; let s = x; } \
+                    mutex m; thread c * 2 { lock(m); x += 1; unlock(m); }";
+        let program = ut::parse(Arc::new(Source::new("test.ut", text)), &Default::default()).expect("it is a program");
+        let subject = interpret(&program);
+        for memory in MemoryModel::MACHINES {
+            let options = Options::new(memory);
+            let mut search = Cumulative::new(&subject, &options, &Unwatched);
+            let ends = search.finish().expect("it comes to an end");
+            let mut enumeration = search.enumerate(ends);
+            let mut n = 0;
+            while let Some((_, solution)) = search.next_combination(&mut enumeration).expect("it can be asked") {
+                assert_eq!(judged(&search, &solution), Ok(()));
+                let backwards: Vec<_> = solution.order.iter().rev().copied().collect();
+                assert!(judged(&search, &solution.in_order(backwards)).is_err());
+                let shorter = solution.order[..solution.order.len() - 1].to_vec();
+                assert!(judged(&search, &solution.in_order(shorter)).is_err());
+                // Where what a thread sees depends on it, two neighbours cannot be swapped.
+                let swapped = (1..solution.order.len()).map(|at| {
+                    let mut order = solution.order.clone();
+                    order.swap(at - 1, at);
+                    judged(&search, &solution.in_order(order)).is_err()
+                });
+                assert!(swapped.filter(|&is_wrong| is_wrong).count() > 2);
+                n += 1;
+            }
+            assert!(n > 2);
+        }
+    }
+}
