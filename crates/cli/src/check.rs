@@ -61,11 +61,6 @@ pub(crate) fn run(flags: &CheckFlags, terminal: &Terminal) -> anyhow::Result<Out
 /// A monitor needs executions to watch, and stores that could wait.
 fn require_watchable(monitor: Monitor, flags: &CheckFlags) -> anyhow::Result<()> {
     let (name, engine) = (monitor.name(), flags.engine());
-    if let Some(memory) = flags.memory.0.iter().find(|memory| memory.is_language()) {
-        bail!(
-            "`--monitor {name}` watches machines with store buffers, and {memory} has none: say `--memory tso` or `pso`"
-        );
-    }
     if flags.memory.0 == [MemoryModel::Sc] {
         bail!("`--monitor {name}` asks whether tso or pso differ from sc: say which with `--memory`");
     }
@@ -103,9 +98,9 @@ fn check(
     let mut report = search(program, &options, &stopwatch);
     stopwatch.found();
     simplest::simplify(program, &options, &mut report, &stopwatch);
-    engines::look_elsewhere(program, &options, &mut report, &stopwatch);
     let effort = stopwatch.effort(&report.statistics);
     let progress = stopwatch.progress(&report.statistics);
+    engines::look_elsewhere(program, &options, &mut report, &stopwatch);
     let seconds = Some(stopwatch.stop());
     dump.map_or(Ok(()), Dump::result)?;
     let replay_command = |schedule: &Schedule| replay_command(schedule, file, memory, flags);

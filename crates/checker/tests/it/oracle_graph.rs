@@ -173,6 +173,20 @@ fn schedules_of_races_show_them() {
     }
 }
 
+/// A race is looked for in executions only: here one access of it could also be in a graph in which the SeqCst
+/// operations have no order.
+#[test]
+fn races_are_those_of_consistent_graphs() {
+    let text = "struct N { a, b } shared z;
+        thread w0 { let p = new N; let r0 = p.a.swap(0); z = p; let r1 = p.b.load(seqcst); }
+        thread w1 { let p = z; if p != null { p.b.store(2, seqcst); let r2 = p.a.load(seqcst); } }";
+    let program = ut::parse(Arc::new(Source::new("race", text)), &BTreeMap::new()).expect("a program");
+    for memory in [MemoryModel::Cpp20, MemoryModel::Rc11] {
+        let report = explored(&program, memory);
+        assert_eq!((report.stop, report.violations.len()), (StopReason::Exhausted, 2), "{memory}");
+    }
+}
+
 #[test]
 fn every_known_outcome_of_the_language_is_the_engines() {
     oracle_litmus::every_outcome_is_known(|program, model| {

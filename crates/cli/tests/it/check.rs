@@ -65,11 +65,13 @@ fn each_memory_model_has_its_headline() {
         program,
         &["--memory", "all"],
         expect![[r#"
-        exit code 0
-        <stdin>: sc: verified: 2 executions, 2 histories, 1 final memory
-        <stdin>: tso: verified: 2 executions, 2 histories, 1 final memory
-        <stdin>: pso: verified: 2 executions, 2 histories, 1 final memory
-    "#]],
+            exit code 0
+            <stdin>: sc: verified: 2 executions, 2 histories, 1 final memory
+            <stdin>: tso: verified: 2 executions, 2 histories, 1 final memory
+            <stdin>: pso: verified: 2 executions, 2 histories, 1 final memory
+            <stdin>: cpp20: verified: 2 executions, 1 final memory
+            <stdin>: rc11: verified: 2 executions, 1 final memory
+        "#]],
     );
 }
 

@@ -8,6 +8,7 @@ mod cargo;
 mod check;
 mod clients;
 mod documents;
+mod graphs;
 mod json;
 mod limits;
 mod lint;

@@ -37,7 +37,7 @@ fn a_page_holds_everything_and_asks_for_nothing() {
         assert!(used <= allowed, "{outside}: only the name of SVG's namespace");
     }
     let data = data(&page);
-    assert_eq!(data["reports"].as_array().map(Vec::len), Some(3));
+    assert_eq!(data["reports"].as_array().map(Vec::len), Some(5));
     assert_eq!(data["sources"][0]["text"], STORE_BUFFERING);
     let weak = &data["reports"][1]["violations"][0];
     assert_eq!(weak["events"].as_array().map(Vec::len), Some(2));
@@ -109,8 +109,8 @@ fn a_graph_has_a_cluster_per_thread_and_the_cycle_in_red() {
 fn a_summary_has_a_test_case_per_memory_model() {
     let (_, folder) = check("output_junit", FORBIDDEN, &["--memory", "all", "--junit", "p.xml"]);
     let summary = std::fs::read_to_string(folder.join("p.xml")).expect("it was written");
-    assert!(summary.contains("tests=\"3\" failures=\"2\" errors=\"0\""), "{summary}");
-    assert_eq!(summary.matches("<testcase ").count(), 3);
+    assert!(summary.contains("tests=\"5\" failures=\"4\" errors=\"0\""), "{summary}");
+    assert_eq!(summary.matches("<testcase ").count(), 5);
     assert!(
         summary.contains("<failure type=\"condition\" message=\"the program can end in a forbidden final state\">"),
         "{summary}"

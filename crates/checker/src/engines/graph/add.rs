@@ -23,8 +23,8 @@ impl<S: Describe> Search<'_, S> {
                 let mut event = self.write(&some, &now, stage);
                 let is_newest = place as usize > self.world.graph.writes(event.loc).len();
                 event.place = place;
-                self.push(event, &now);
-                is_newest || self.world.graph.is_consistent()
+                let id = self.push(event, &now);
+                self.look_at(id, is_newest)
             }
             How::Revisit(read) => {
                 let write = self.write(&some, &now, stage);
@@ -44,8 +44,17 @@ impl<S: Describe> Search<'_, S> {
         fill_read(&graph.axioms, &now.operation, stage, &mut event);
         graph.set_next_clocks(&mut event);
         let is_newest = graph.newest(event.loc) == source;
-        self.push(event, now);
-        is_newest || self.world.graph.is_consistent()
+        let id = self.push(event, now);
+        self.look_at(id, is_newest)
+    }
+
+    /// Whether the graph is consistent with the event that was added last. Only then it is looked at for races.
+    fn look_at(&mut self, id: Id, is_newest: bool) -> bool {
+        let is_consistent = is_newest || self.world.graph.is_consistent();
+        if is_consistent {
+            self.look_for_races(id);
+        }
+        is_consistent
     }
 
     fn add_other(&mut self, some: &Alternative, now: &Rc<Moment<S::Thread>>, stage: usize) -> bool {
@@ -86,21 +95,22 @@ impl<S: Describe> Search<'_, S> {
             }
         }
         self.world.graph.set_next_clocks(&mut event);
-        self.push(event, now);
+        let id = self.push(event, now);
+        self.look_for_races(id);
         true
     }
 
-    /// Adds an event whose clocks are set, looks for races, and lets the thread go on.
-    fn push(&mut self, event: Event, now: &Rc<Moment<S::Thread>>) {
+    /// Adds an event whose clocks are set, and lets the thread go on.
+    fn push(&mut self, event: Event, now: &Rc<Moment<S::Thread>>) -> Id {
         let (thread, resumes, result) = (event.thread, event.resumes(), event.result);
         let id = self.world.graph.push(event);
-        self.look_for_races(id);
         if let Some(failure) = &now.failure {
             self.failed(thread, now.span, failure);
         }
         if resumes {
             self.resume(thread, result);
         }
+        id
     }
 
     /// Begins a world where a read reads from a write that comes next.
@@ -180,6 +190,7 @@ impl<S: Describe> Search<'_, S> {
         if !self.world.graph.is_consistent() {
             return false;
         }
+        self.look_for_races(source);
         self.look_for_races(read);
         if completes {
             self.resume(thread, result);
