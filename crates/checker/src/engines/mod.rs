@@ -86,6 +86,9 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
         Engine::Graph => graph::replay(subject, options.memory.axioms(), options, &violation.schedule),
         _ => replay_subject(subject, options.rules, &violation.schedule),
     });
+    if report.stop == StopReason::Exhausted && report.statistics.executions == 0 && report.violations.is_empty() {
+        (report.stop, report.coverage) = (StopReason::NoExecution, None);
+    }
     let says_something =
         matches!(report.stop, StopReason::Exhausted | StopReason::PreemptionLimit | StopReason::Failed(_));
     if says_something
