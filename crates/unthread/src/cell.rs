@@ -128,7 +128,7 @@ impl<T> UnsafeCell<T> {
     pub fn into_inner(self) -> T {
         abandon_or((), || {
             touch(self.name.get(), true);
-            with_thread(|_, thread| thread.spin.borrow_mut().changed());
+            with_thread(|_, thread| thread.has_changed_data());
         });
         self.data.into_inner()
     }

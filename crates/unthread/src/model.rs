@@ -56,7 +56,8 @@ pub struct Builder {
     /// How often a weak compare-exchange of a thread may fail without a reason. On the machines that are checked it never does, so this is 0
     /// unless said otherwise.
     pub spurious_failures: usize,
-    /// How often a wait of a thread may time out.
+    /// How often waits of a thread may time out while others can go on. Where no thread can go on, a wait for some time always times out; if several threads wait, any of them may be the first. The report's
+    /// coverage says so if executions were left out because of this.
     pub timeouts: usize,
     /// The least size of every thread's stack, in bytes; 2 MiB unless said otherwise. A thread can ask for more by `thread::Builder::stack_size`.
     pub stack_size: usize,
@@ -295,6 +296,10 @@ impl Builder {
         let took = clock.started.elapsed();
         let under_sc = self.is_sc_too(body, beat, &report, turns);
         let story = Story::new(&subject, &options, &report, took, under_sc, left_out);
+        if let Some(coverage) = report.coverage.as_mut().filter(|_| subject.counting.few_timeouts.load(Relaxed)) {
+            let times = if self.timeouts == 1 { "time-out" } else { "time-outs" };
+            *coverage += &format!(", with at most {} {times} of each thread while others can go on", self.timeouts);
+        }
         if let Some(coverage) = report.coverage.as_mut().filter(|_| story.are_apart()) {
             *coverage += &format!("; {APART}");
         }

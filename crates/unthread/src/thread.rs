@@ -10,7 +10,8 @@ pub use std::thread::Result;
 
 use crate::runtime;
 use crate::runtime::{
-    Here, Request, Signal, create_cell, forget_block, happens, note_block, perform, request, with_thread,
+    Here, Request, Signal, begins_to_wait, create_cell, forget_block, happens, note_block, perform, request,
+    with_thread,
 };
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -256,11 +257,17 @@ pub fn park() {
     token.update_when_changed(0, RmwOp::Swap, 0, Waits::For("someone to unpark it".to_string()));
 }
 
-/// Like [`park`], but it may give up.
+/// Like [`park`], but it may give up, as [`Condvar::wait_timeout`](crate::sync::Condvar::wait_timeout) does.
 #[track_caller]
+#[inline(always)]
 pub fn park_timeout(_: Duration) {
+    park_for_some_time(&Here::now());
+}
+
+#[track_caller]
+fn park_for_some_time(here: &Here) {
     let token = Signal::flag(current().token);
-    if happens(|thread| &thread.timeouts_left) {
+    if begins_to_wait(here) && happens(|thread| &thread.timeouts_left) {
         token.update(RmwOp::Swap, 0);
     } else {
         token.update_when_changed(0, RmwOp::Swap, 0, Waits::Timed);

@@ -127,6 +127,9 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
         true => graph::replay(subject, options.memory.axioms(), options, &violation.schedule),
         false => replay_subject(subject, options.rules, &violation.schedule),
     });
+    if report.stop == StopReason::Exhausted && report.statistics.executions == 0 && report.violations.is_empty() {
+        (report.stop, report.coverage) = (StopReason::NoExecution, None);
+    }
     let says_something =
         matches!(report.stop, StopReason::Exhausted | StopReason::PreemptionLimit | StopReason::Failed(_));
     if says_something

@@ -70,17 +70,40 @@ impl<'s, S: Subject> Machine<'s, S> {
             self.steps_of(state, ThreadId(index as u16), steps);
         }
         if steps.is_empty() {
-            steps.extend(self.another_turn(state));
+            steps.extend(self.last_resorts(state));
         }
     }
 
-    /// Where nothing else can happen: a thread that said that it spins takes another turn, though nothing has changed.
-    pub fn another_turn(&self, state: &State<S::Thread>) -> Option<Step> {
-        let spins = |thread: &ThreadState<S::Thread>| {
-            thread.status == Status::Running && self.subject.waits(&thread.local) == Waits::Spinning
+    /// What can happen where nothing else can, though nothing has changed: any thread that waits for some time gives up; or else a thread that said that it spins takes
+    /// another turn. When the execution is over, nobody gives up any more.
+    pub fn last_resorts(&self, state: &State<S::Thread>) -> Vec<Step> {
+        let step = |index: usize| Step { thread: ThreadId(index as u16), action: Action::Run };
+        let waiting = |waits: Waits| {
+            let is_one = move |&index: &usize| self.is_last_resort(state, ThreadId(index as u16), &waits);
+            (0..state.threads.len()).filter(is_one).map(step)
         };
-        let index = state.threads.iter().position(spins)?;
-        Some(Step { thread: ThreadId(index as u16), action: Action::Run })
+        let late: Vec<Step> = if self.subject.is_over(state) { Vec::new() } else { waiting(Waits::Timed).collect() };
+        if late.is_empty() { waiting(Waits::Spinning).take(1).collect() } else { late }
+    }
+
+    /// Whether the thread waits like this, and could go on though what it waits for has not come about.
+    fn is_last_resort(&self, state: &State<S::Thread>, thread: ThreadId, waits: &Waits) -> bool {
+        let this = &state.threads[thread.index()];
+        this.status == Status::Running
+            && self.subject.waits(&this.local) == *waits
+            && self.has_been_in_vain(state, thread)
+            && match self.subject.operation(&this.local) {
+                Operation::Reacquire { lock, .. } => state.shared.can_lock(lock, LockMode::Exclusive),
+                _ => true,
+            }
+    }
+
+    /// Whether what the thread waits for has not come about: its next operation is a last resort.
+    pub fn has_been_in_vain(&self, state: &State<S::Thread>, thread: ThreadId) -> bool {
+        match self.subject.operation(&state.threads[thread.index()].local) {
+            Operation::Reacquire { condvar, .. } => !state.shared.is_notified(condvar, thread),
+            _ => self.is_awaiting(state, thread),
+        }
     }
 
     /// Adds to `steps` the steps of one thread. They depend on what is shared, on the thread and on its number alone, but for a thread
@@ -325,6 +348,7 @@ impl<'s, S: Subject> Machine<'s, S> {
                 shared.wait(condvar, id);
             }
             Operation::Reacquire { condvar, lock } => {
+                result = (!shared.is_notified(condvar, id)).into();
                 shared.wake(condvar, id);
                 shared.lock(lock, LockMode::Exclusive, id);
             }

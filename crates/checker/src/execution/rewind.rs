@@ -155,7 +155,7 @@ pub(crate) fn take_again<'d, S: Describe>(
         let thread = thread_of(state, step)?;
         // Whose operation is another because of a value that is another is not to blame.
         before.compare_next(thread, subject).map_err(|why| differs.take().unwrap_or(why))?;
-        if !machine.may_take(state, step, &mut possible) && machine.another_turn(state) != Some(step) {
+        if !machine.may_take(state, step, &mut possible) && !machine.last_resorts(state).contains(&step) {
             let (name, place) = (subject.name(&thread.local), subject.place(subject.span(&thread.local)));
             return Err(format!("{name} goes on at {place}; the next time it cannot"));
         }

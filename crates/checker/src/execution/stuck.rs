@@ -72,13 +72,17 @@ impl<S: Subject> Machine<'_, S> {
         let unfinished = |status: Status| state.threads.iter().any(|thread| thread.status == status);
         let blocked: Vec<Blocked> = self.blocked(state).collect();
         let waits = |blocked: &Blocked| self.subject.waits(&state.threads[blocked.thread.index()].local);
-        if blocked.iter().any(|blocked| blocked.operation.is_stop() || waits(blocked) == Waits::Timed) {
+        let is_endless = |blocked: &Blocked| match waits(blocked) {
+            Waits::For(_) => false,
+            waits => blocked.spins() || waits == Waits::InVain,
+        };
+        if blocked.iter().any(|blocked| blocked.operation.is_stop()) {
             Stuck::Assumed
         } else if unfinished(Status::Failed) {
             Stuck::Failed
         } else if blocked.is_empty() || self.subject.is_over(state) {
             Stuck::Finished
-        } else if blocked.iter().any(|blocked| blocked.spins() && !matches!(waits(blocked), Waits::For(_))) {
+        } else if blocked.iter().any(is_endless) {
             Stuck::Livelock(blocked)
         } else {
             Stuck::Deadlock(blocked)

@@ -150,10 +150,12 @@ pub enum Waits {
     Forever,
     /// The same, and this is what it waits for.
     For(String),
-    /// It said that it spins: when nothing else can happen, it takes another turn.
+    /// It spins, by its own word or by waiting for some time again and again: when nothing else can happen, it takes another turn.
     Spinning,
-    /// For some time. That it is still waiting when nothing else can happen means nothing: in another execution it gave up.
+    /// For some time: when nothing else can happen, it gives up.
     Timed,
+    /// The same, and it has given up again and again since anything changed: it will never end.
+    InVain,
 }
 
 /// What people call a subject's threads and objects, and where its operations stand.

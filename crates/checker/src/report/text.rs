@@ -269,6 +269,9 @@ pub fn why_stopped(stop: &StopReason, done: &Statistics, rules: Rules) -> (Strin
             format!("the program is not deterministic: {why}"),
             "threads may depend on nothing but what they read".into(),
         ),
+        StopReason::NoExecution => {
+            ("no execution comes to its end".into(), "see whether what is assumed can hold".into())
+        }
         StopReason::Hang(why) => (why.clone(), "see that every loop comes to an operation".into()),
         StopReason::Failed(why) => {
             (format!("the checker contradicts itself: {why}"), "this is a bug of the checker; please report it".into())

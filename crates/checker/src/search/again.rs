@@ -96,5 +96,5 @@ fn next_step<S: Describe>(machine: &Machine<'_, S>, state: &State<S::Thread>, cu
             return Some(step);
         }
     }
-    machine.another_turn(state)
+    machine.last_resorts(state).first().copied()
 }

@@ -403,8 +403,10 @@ impl<'a, S: Describe> Judge<'a, S> {
         let waits_for: Vec<String> = blocked.waits_for.iter().map(|&id| name(id)).collect();
         let waits_for = waits_for.join(" and ");
         let who = name(blocked.thread);
-        if let Waits::For(what) = self.subject.waits(&state.threads[blocked.thread.index()].local) {
-            return format!("{who} waits for {what}");
+        match self.subject.waits(&state.threads[blocked.thread.index()].local) {
+            Waits::For(what) => return format!("{who} waits for {what}"),
+            Waits::InVain => return format!("{who} waits for some time again and again, and nothing changes"),
+            _ => {}
         }
         if blocked.spins() {
             let cells = blocked.spins_on.iter().map(|&loc| format!("`{}`", self.subject.loc_name(loc)));

@@ -73,6 +73,8 @@ pub enum StopReason {
     Unsupported(String),
     /// The program behaved differently when it was run again in the same way.
     Nondeterminism(String),
+    /// No execution comes to its end: in each of them, an assumption does not hold.
+    NoExecution,
     /// A thread did not come to its next operation in the time that was allowed.
     Hang(String),
     /// The search could not go on, for this reason.
@@ -228,6 +230,7 @@ impl StopReason {
             StopReason::Predicted => "predicted",
             StopReason::Unsupported(_) => "unsupported",
             StopReason::Nondeterminism(_) => "nondeterminism",
+            StopReason::NoExecution => "no-execution",
             StopReason::Hang(_) => "hang",
             StopReason::Failed(_) => "failed",
         }

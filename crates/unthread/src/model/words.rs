@@ -130,6 +130,9 @@ impl Words<'_> {
             Operation::Unlock { lock, .. } => format!("unlock {}", subject.lock_name(*lock)),
             Operation::Downgrade { lock } => format!("downgrade {}", subject.lock_name(*lock)),
             Operation::Wait { condvar, .. } => format!("wait for {}", subject.condvar_name(*condvar)),
+            Operation::Reacquire { condvar, .. } if result != 0 => {
+                format!("wait for {} times out", subject.condvar_name(*condvar))
+            }
             Operation::Reacquire { condvar, .. } => format!("woken by {}", subject.condvar_name(*condvar)),
             Operation::Notify { condvar, all } => match (event.step.action, all) {
                 (Action::Choose(_), _) | (_, false) => format!("notify one of {}", subject.condvar_name(*condvar)),

@@ -65,6 +65,7 @@ pub(crate) struct ThreadContext {
     /// The panic of the thread that it joined last, if that one panicked.
     pub(super) joined: RefCell<Option<LeftPanic>>,
     pub(crate) spin: RefCell<super::spin::Spin>,
+    pub(crate) patience: RefCell<super::patience::Patience>,
     /// Its stack, until it has ended.
     pub(crate) stack: Cell<StackRange>,
     pub(crate) allocations: Allocations,
@@ -149,6 +150,7 @@ impl ThreadContext {
             panicked_before: RefCell::default(),
             joined: RefCell::default(),
             spin: RefCell::default(),
+            patience: RefCell::default(),
             wakeups_left: Cell::new(settings.wakeups),
             failures_left: Cell::new(settings.failures),
             timeouts_left: Cell::new(settings.timeouts),
@@ -180,6 +182,17 @@ impl ThreadContext {
     /// What it has used on its way to the object of its next operation.
     pub(super) fn take_through(&self) -> Vec<Loc> {
         self.through.borrow_mut().drain(..).map(|handle| Loc::global(handle as usize)).collect()
+    }
+
+    /// Whether it matters what data it changes.
+    pub(crate) fn minds_changes(&self) -> bool {
+        self.spin.borrow().has_begun() || self.patience.borrow().has_begun()
+    }
+
+    /// It has changed data, as far as is known.
+    pub(crate) fn has_changed_data(&self) {
+        self.spin.borrow_mut().changed();
+        self.patience.borrow_mut().changed();
     }
 
     /// Whether it has access to plain data.

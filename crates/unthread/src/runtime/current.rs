@@ -5,6 +5,7 @@ use super::execution::Execution;
 use super::leave::{Left, RESERVE, leave};
 use super::names::Description;
 use super::panics::Abandoned;
+use super::patience::Again;
 use std::cell::Cell;
 use std::panic::{Location, resume_unwind};
 use std::ptr::NonNull;
@@ -29,6 +30,8 @@ pub(crate) struct Request {
     /// Or until one of these has come about.
     pub(crate) polls: Vec<Poll>,
     pub(crate) waits: Waits,
+    /// It waits for some time where it has done so before.
+    pub(crate) again: Option<Again>,
     /// What is wrong, in words, where it is a failure.
     pub(crate) message: String,
     /// The object that it is an operation on, if only the code under test knows what is in it.
@@ -54,8 +57,8 @@ impl Request {
     pub(crate) fn of(operation: Operation) -> Request {
         let (awaiting, unseen, polls, through) = Default::default();
         let (site, waits, object, part_of) = (0, Waits::Forever, None, None);
-        let message = String::new();
-        Request { operation, site, awaiting, unseen, polls, waits, message, object, part_of, through }
+        let (message, again) = Default::default();
+        Request { operation, site, awaiting, unseen, polls, waits, again, message, object, part_of, through }
     }
 
     /// Something is wrong.
@@ -75,6 +78,15 @@ impl Request {
                 | Operation::End
         );
         waits || !self.awaiting.is_empty() || !self.polls.is_empty()
+    }
+
+    /// Whether the thread has given up waiting for some time, as it had that result.
+    fn has_given_up(&self, result: i64) -> bool {
+        self.waits == Waits::Timed
+            && match self.operation {
+                Operation::Reacquire { .. } => result != 0,
+                _ => self.awaiting.iter().any(|awaited| awaited.1 == result),
+            }
     }
 
     /// An operation on an object whose contents only the code under test knows.
@@ -359,7 +371,9 @@ fn remember(execution: &Execution, index: usize, value: i64) {
 /// Notes what came of a thread's operation: for destructors of abandoned executions, and for spin hints.
 pub(super) fn note(execution: &Execution, thread: &ThreadContext, request: &Request, result: i64) {
     let operation = &request.operation;
+    let (moment, before) = (execution.moment(), execution.operations());
     execution.count_operation(request.site);
+    thread.patience.borrow_mut().note(operation, result, request.has_given_up(result), moment, before);
     execution.counting.meetings.note(&execution.visits, thread.key, operation);
     let looks = matches!(operation, Operation::Read { .. } | Operation::Touch { .. } | Operation::Yield);
     for access in thread.open_accesses.borrow_mut().iter_mut() {

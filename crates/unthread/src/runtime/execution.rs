@@ -64,6 +64,8 @@ pub(crate) struct Execution {
     pub(super) visits: Visits,
     /// Operations so far.
     n_operations: Cell<u32>,
+    /// Where it is: operations that came to nothing do not count.
+    moment: Cell<u64>,
     /// How often each place was come to since there have been many.
     late_places: RefCell<FxHashMap<u32, u32>>,
     /// Panics that nobody has handled yet.
@@ -79,7 +81,7 @@ pub(crate) struct Settings {
     pub(crate) wakeups: u32,
     /// How often weak compare-exchanges of each thread may fail without a reason.
     pub(crate) failures: u32,
-    /// How often a wait of each thread may time out.
+    /// How often waits of each thread may time out while others can go on.
     pub(crate) timeouts: u32,
     /// How many turns that are alike a loop takes before it waits for others. Unless said otherwise, that depends on its stack.
     pub(crate) turns: Option<u32>,
@@ -102,11 +104,19 @@ pub(crate) struct Counting {
     pub(crate) many: AtomicBool,
     /// A loop would have taken more turns than it may.
     pub(crate) cut: AtomicBool,
+    /// A thread waited for some time that could not time out any more while others could go on.
+    pub(crate) few_timeouts: AtomicBool,
     pub(crate) meetings: Meetings,
 }
 
 /// An execution with more operations than these is watched for loops.
 const MANY_OPERATIONS: u32 = 2000;
+
+impl Counting {
+    pub(super) fn note_few_timeouts(&self) {
+        self.few_timeouts.store(true, Relaxed);
+    }
+}
 
 impl Execution {
     pub(crate) fn new(
@@ -140,6 +150,7 @@ impl Execution {
             n_changing: Cell::new(0),
             visits: Visits::default(),
             n_operations: Cell::new(0),
+            moment: Cell::new(0),
             late_places: RefCell::default(),
             panics: RefCell::default(),
             must_go: RefCell::default(),
@@ -210,9 +221,25 @@ impl Execution {
         ended
     }
 
+    /// Operations so far.
+    pub(super) fn operations(&self) -> u64 {
+        self.n_operations.get().into()
+    }
+
+    /// Where the execution is: a number that it has never had, or had when it was there before.
+    pub(super) fn moment(&self) -> u64 {
+        self.moment.get()
+    }
+
+    /// The execution is where it was at that moment.
+    pub(super) fn set_moment(&self, moment: u64) {
+        self.moment.set(moment);
+    }
+
     /// Notes that an operation has been performed at a place.
     pub(super) fn count_operation(&self, site: u32) {
         self.n_operations.set(self.n_operations.get() + 1);
+        self.moment.set(self.operations());
         if self.n_operations.get() > MANY_OPERATIONS {
             *self.late_places.borrow_mut().entry(site).or_default() += 1;
         }

@@ -20,7 +20,8 @@
 //! *Lifetimes.* The drop of an object is told to the machine with the operation that its thread performed before it
 //! (`lifetimes.rs`). A use after it fails, and that execution is not unwound.
 //!
-//! *Loops.* A spin hint ends an iteration; an iteration that changed nothing makes the thread wait (`spin.rs`).
+//! *Loops.* A spin hint ends an iteration; an iteration that changed nothing makes the thread wait (`spin.rs`). A wait
+//! for some time times out when nothing else can happen, unless that has been in vain (`patience.rs`).
 //!
 //! *Ends.* An execution that is given up is unwound, youngest thread first, with a payload that is no panic. Operations
 //! of destructors then happen at once, on the last values written. Where the process would end (a destructor panics
@@ -44,6 +45,7 @@ mod name;
 mod names;
 mod noise;
 mod panics;
+mod patience;
 mod places;
 mod signal;
 mod snapshot;
@@ -65,6 +67,7 @@ pub(crate) use fiber::STACK_SIZE;
 pub(crate) use handle::Seal;
 pub(crate) use name::{Kind, Name, Number, Unnamed};
 pub(crate) use panics::{SCOPED, fail, is_for_joiner, leave_panic, take as take_panic, while_known};
+pub(crate) use patience::{begins_to_wait, waits_again};
 pub(crate) use places::{forget_allocation, forget_block, keep_back, kept, note_allocation, note_block};
 pub(crate) use signal::Signal;
 pub(crate) use snapshot::Snapshot;

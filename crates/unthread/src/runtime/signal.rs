@@ -1,6 +1,7 @@
 //! Cells by which threads wait for one another.
 
 use super::current::{Request, request};
+use super::patience::waits_again;
 use unthread_checker::base::Loc;
 use unthread_checker::execution::{Operation, Waits};
 use unthread_checker::program::{Ordering, RmwOp};
@@ -49,6 +50,7 @@ impl Signal {
     #[track_caller]
     pub(crate) fn update_when_changed(self, while_value: i64, op: RmwOp, operand: i64, waits: Waits) -> i64 {
         let operation = Operation::Rmw { loc: self.loc(), op, operand, ordering: Ordering::SeqCst };
-        request(Request { awaiting: vec![(self.loc(), while_value)], waits, ..self.request(operation) })
+        let again = if waits == Waits::Timed { waits_again() } else { None };
+        request(Request { awaiting: vec![(self.loc(), while_value)], waits, again, ..self.request(operation) })
     }
 }

@@ -1,4 +1,4 @@
-//! What data was when a thread got access to it, so that a spin hint can tell whether the thread's turn has changed it.
+//! What data was when a thread got access to it, so that a spin hint, or a wait for some time, can tell whether the thread's turn has changed it.
 
 use super::current::{with_execution, with_thread};
 use super::name::unnamed;
@@ -21,7 +21,7 @@ impl Snapshot {
 
     /// Of this data, where it matters whether it changes.
     pub(crate) fn of<T: ?Sized>(data: *const T, size: usize) -> Snapshot {
-        let matters = with_thread(|_, thread| thread.spin.borrow().has_begun());
+        let matters = with_thread(|_, thread| thread.minds_changes());
         let pointer = data.cast::<u8>();
         Snapshot { data: (matters && size <= MOST_DATA).then(|| (pointer, size, picture(pointer, size))) }
     }
@@ -30,7 +30,7 @@ impl Snapshot {
     pub(crate) fn note_change(&self) {
         let is_same = self.data.is_some_and(|(pointer, size, before)| picture(pointer, size) == before);
         if !is_same {
-            with_thread(|_, thread| thread.spin.borrow_mut().changed());
+            with_thread(|_, thread| thread.has_changed_data());
         }
     }
 }

@@ -144,6 +144,43 @@ impl Spin {
 
     /// The turn is over. Gives what the thread waits for if it changed nothing, or nothing but the stack for too many turns.
     fn end_turn(&mut self, picture: Option<u64>, most: Option<u32>, counting: &Counting) -> Option<Awaited> {
+        self.remember_turn(picture);
+        let repeated = (1..=LONGEST_PERIOD).find(|&period| self.goes_the_same_way(period));
+        let waits_for = (1..=LONGEST_PERIOD).find(|&period| self.is_where_it_was(period));
+        let is_in_vain = repeated.is_some() && (waits_for.is_none() || most.is_some());
+        self.in_vain = if is_in_vain { self.in_vain + 1 } else { 0 };
+        counting.some.fetch_or(is_in_vain, Relaxed);
+        counting.many.fetch_or(self.in_vain > MANY_IN_VAIN, Relaxed);
+        let period = match most {
+            None => waits_for,
+            Some(most) => repeated.filter(|_| self.in_vain > most),
+        };
+        let awaited = period.and_then(|period| awaited(&self.last_turns(period)));
+        counting.cut.fetch_or(most.is_some() && awaited.is_some(), Relaxed);
+        self.turns = if awaited.is_some() && most.is_none() { self.turns + 1 } else { 0 };
+        awaited
+    }
+
+    /// The turn ends at a wait for some time. Says how many turns lead back to where the thread was before, if some do.
+    pub(super) fn end_wait(&mut self, picture: Option<u64>) -> Option<usize> {
+        self.remember_turn(picture);
+        let leads_back = |&period: &usize| self.is_where_it_was(period) && changes_nothing(&self.last_turns(period));
+        let period = (1..=LONGEST_PERIOD).find(leads_back);
+        self.turns = if period.is_some() { self.turns + 1 } else { 0 };
+        period
+    }
+
+    /// Turns in a row that changed nothing.
+    pub(super) fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    fn last_turns(&self, n: usize) -> Vec<Deed> {
+        let turns = self.history.range(self.history.len() - n..);
+        turns.flat_map(|turn| turn.deeds.iter().copied()).collect()
+    }
+
+    fn remember_turn(&mut self, picture: Option<u64>) {
         let effect = std::mem::take(&mut self.effect);
         let deeds = std::mem::take(&mut self.turn);
         if effect || !self.has_begun() {
@@ -156,23 +193,6 @@ impl Spin {
             self.history.push_back(Turn { deeds, picture });
         }
         self.picture = picture;
-        let repeated = (1..=LONGEST_PERIOD).find(|&period| self.goes_the_same_way(period));
-        let waits_for = (1..=LONGEST_PERIOD).find(|&period| self.is_where_it_was(period));
-        let is_in_vain = repeated.is_some() && (waits_for.is_none() || most.is_some());
-        self.in_vain = if is_in_vain { self.in_vain + 1 } else { 0 };
-        counting.some.fetch_or(is_in_vain, Relaxed);
-        counting.many.fetch_or(self.in_vain > MANY_IN_VAIN, Relaxed);
-        let period = match most {
-            None => waits_for,
-            Some(most) => repeated.filter(|_| self.in_vain > most),
-        };
-        let awaited = period.and_then(|period| {
-            let turns = self.history.range(self.history.len() - period..);
-            awaited(&turns.flat_map(|turn| turn.deeds.iter().copied()).collect::<Vec<_>>())
-        });
-        counting.cut.fetch_or(most.is_some() && awaited.is_some(), Relaxed);
-        self.turns = if awaited.is_some() && most.is_none() { self.turns + 1 } else { 0 };
-        awaited
     }
 
     /// Whether so many turns have changed nothing, not even the stack, and are repeated.
@@ -194,7 +214,21 @@ impl Spin {
 
 /// What a turn waits for that has done this; nothing if it left a cell or a lock other than it found it.
 fn awaited(turn: &[Deed]) -> Option<Awaited> {
-    let mut awaited = Awaited { polls: polled(turn)?, ..Awaited::default() };
+    Some(Awaited { polls: polled(turn)?, ..awaited_cells(turn)? })
+}
+
+/// Whether a turn that has done this left all cells and locks as it found them.
+fn changes_nothing(turn: &[Deed]) -> bool {
+    let is_balanced = |deed: &Deed| match *deed {
+        Deed::Take(lock, _) | Deed::GiveBack(lock, _) => visits(turn, lock).is_some(),
+        _ => true,
+    };
+    turn.iter().all(is_balanced) && awaited_cells(turn).is_some()
+}
+
+/// The cells that such a turn waits for; nothing if it left one other than it found it.
+fn awaited_cells(turn: &[Deed]) -> Option<Awaited> {
+    let mut awaited = Awaited::default();
     let accesses = |deed: &Deed| if let Deed::Access(accessed) = deed { Some(*accessed) } else { None };
     let turn: Vec<Accessed> = turn.iter().filter_map(accesses).collect();
     for (at, last) in turn.iter().enumerate().rev() {

@@ -3,7 +3,7 @@
 use super::current::{may_be_silent, note};
 use super::execution::{Counting, Execution, Settings};
 use super::names::{Names, Site};
-use super::{Beat, Request, lifetimes, panics};
+use super::{Beat, Request, lifetimes, panics, patience};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
@@ -202,7 +202,10 @@ impl Subject for ClosureSubject {
     }
 
     fn waits(&self, thread: &ClosureThread) -> Waits {
-        thread.request.waits.clone()
+        match &thread.request.waits {
+            Waits::Timed => patience::waits(&thread.execution, thread.request.again),
+            waits => waits.clone(),
+        }
     }
 
     /// The process ends with its main thread.

@@ -1,7 +1,7 @@
 //! The condition variable.
 
 use super::MutexGuard;
-use crate::runtime::{Kind, Name, Request, happens, perform, request};
+use crate::runtime::{Here, Kind, Name, Request, begins_to_wait, happens, perform, request, waits_again};
 use std::fmt;
 use std::sync::LockResult;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Condvar {
         if happens(|thread| &thread.wakeups_left) {
             return self.let_others_in(guard);
         }
-        self.wait_to_be_notified(guard, Waits::Forever)
+        self.wait_to_be_notified(guard, Waits::Forever).0
     }
 
     /// Waits until the condition does not hold any more.
@@ -51,16 +51,27 @@ impl Condvar {
         Ok(guard)
     }
 
-    /// Waits to be notified, or gives up: both are tried, whatever the time.
+    /// Waits to be notified, or gives up, whatever the time: at any moment, but so often only in each thread as [`Builder::timeouts`](crate::model::Builder::timeouts) says; and always where
+    /// nothing else can happen.
     #[track_caller]
+    #[inline(always)]
     pub fn wait_timeout<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
         _: Duration,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
-        let timed_out = happens(|thread| &thread.timeouts_left);
-        let guard = match timed_out {
-            true => self.let_others_in(guard),
+        self.wait_for_some_time(guard, &Here::now())
+    }
+
+    #[track_caller]
+    fn wait_for_some_time<'a, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        here: &Here,
+    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
+        guard.note_change();
+        let (guard, timed_out) = match begins_to_wait(here) && happens(|thread| &thread.timeouts_left) {
+            true => (self.let_others_in(guard), true),
             false => self.wait_to_be_notified(guard, Waits::Timed),
         };
         match guard {
@@ -71,6 +82,7 @@ impl Condvar {
 
     /// Waits until the condition does not hold any more, or gives up.
     #[track_caller]
+    #[inline(always)]
     pub fn wait_timeout_while<'a, T: ?Sized>(
         &self,
         mut guard: MutexGuard<'a, T>,
@@ -96,19 +108,22 @@ impl Condvar {
         mutex.lock()
     }
 
+    /// Says, too, whether the wait was given up.
     #[track_caller]
     fn wait_to_be_notified<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
         waits: Waits,
-    ) -> LockResult<MutexGuard<'a, T>> {
+    ) -> (LockResult<MutexGuard<'a, T>>, bool) {
         let (mutex, condvar, lock) = (guard.mutex(), self.name.get(), guard.mutex().inner().number());
         let contents = mutex.inner().contents();
         request(Request::on(contents, Operation::Wait { condvar, lock }));
         // The machine has released the mutex; if the thread unwinds now, nobody does so again.
         guard.forget();
-        request(Request { waits, ..Request::on(contents, Operation::Reacquire { condvar, lock }) });
-        mutex.guard()
+        let again = if waits == Waits::Timed { waits_again() } else { None };
+        let waiting = Request { waits, again, ..Request::on(contents, Operation::Reacquire { condvar, lock }) };
+        let timed_out = request(waiting) != 0;
+        (mutex.guard(), timed_out)
     }
 
     /// Wakes one thread that waits; any one of them.

@@ -38,6 +38,11 @@ impl Holding {
         }
     }
 
+    /// The value has changed, unless it is known that it has not.
+    pub(super) fn note_change(&self) {
+        self.before.note_change();
+    }
+
     /// The lock is about to be given back.
     pub(super) fn end_change(&self) {
         if self.changes.replace(false) && is_live() {
@@ -197,7 +202,7 @@ impl<T: ?Sized> Lock<T> {
         if !is_live() {
             return;
         }
-        with_thread(|_, thread| thread.spin.borrow_mut().changed());
+        with_thread(|_, thread| thread.has_changed_data());
         if let Some(contents) = self.contents() {
             let loc = Loc::global(self.number() as usize);
             let (ordering, access) = (Ordering::Relaxed, Access::Atomic);

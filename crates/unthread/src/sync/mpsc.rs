@@ -10,6 +10,7 @@ pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, 
 
 mod channel;
 
+use crate::runtime::Here;
 pub(crate) use channel::in_words;
 use channel::{Handle, Shared};
 use std::fmt;
@@ -94,10 +95,16 @@ impl<T> Receiver<T> {
         self.channel.with(Shared::try_recv)
     }
 
-    /// Waits for a message, or gives up: both are tried, whatever the time.
+    /// Waits for a message, or gives up, as [`Condvar::wait_timeout`](crate::sync::Condvar::wait_timeout) does.
     #[track_caller]
+    #[inline(always)]
     pub fn recv_timeout(&self, _: Duration) -> Result<T, RecvTimeoutError> {
-        self.channel.with(Shared::recv_timeout)
+        self.receive_for_some_time(&Here::now())
+    }
+
+    #[track_caller]
+    fn receive_for_some_time(&self, here: &Here) -> Result<T, RecvTimeoutError> {
+        self.channel.with(|shared| shared.recv_timeout(here))
     }
 
     /// The messages, until there is no sender any more.

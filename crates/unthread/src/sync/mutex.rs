@@ -2,6 +2,7 @@
 
 use super::guard::{exclusive_guard_traits, lock_methods};
 use super::lock::{Holding, Lock};
+use crate::runtime::abandon_or;
 use std::sync::{LockResult, TryLockResult};
 use unthread_checker::execution::Queue;
 use unthread_checker::program::LockMode;
@@ -50,6 +51,11 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     /// The mutex.
     pub(super) fn mutex(&self) -> &'a Mutex<T> {
         self.lock
+    }
+
+    /// Whoever holds it has changed what it protects, unless it is known that it has not.
+    pub(super) fn note_change(&self) {
+        abandon_or((), || self.holding.note_change());
     }
 
     /// The machine has released the mutex.

@@ -137,7 +137,7 @@ fn compare(sketch: &Sketch, memory: MemoryModel, engine: Engine, make: fn(&Sketc
             let as_expected = deadlock_expected && deadlocks(&report.violations);
             return as_expected.then_some(()).ok_or_else(|| format!("{memory}: {report:?}"));
         }
-        StopReason::Exhausted if !deadlock_expected => {}
+        StopReason::Exhausted | StopReason::NoExecution if !deadlock_expected => {}
         _ => return Err(format!("{memory}: a deadlock is missing: {report:?}")),
     }
     let seen = std::mem::take(&mut *seen.lock().unwrap());

@@ -34,6 +34,7 @@ mod spinning;
 mod statics;
 mod surface;
 mod thread_panics;
+mod timed_waits;
 mod types;
 mod words;
 

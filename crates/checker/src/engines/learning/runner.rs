@@ -153,7 +153,7 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
                 let thread = (current + offset) % n_threads;
                 self.step_of(ThreadId(thread as u16)).map(|step| (thread, step))
             });
-            let Some((thread, step)) = step.or_else(|| self.another_turn()) else {
+            let Some((thread, step)) = step.or_else(|| self.last_resort()) else {
                 (0..n_threads).for_each(|thread| self.note_polls(thread));
                 return Ok(self.machine.stuck(&self.state));
             };
@@ -170,10 +170,10 @@ impl<'a, 'j, S: Describe> Runner<'a, 'j, S> {
         }
     }
 
-    /// A thread that spins goes on because nothing else can happen.
-    fn another_turn(&mut self) -> Option<(usize, Step)> {
-        let step = self.machine.another_turn(&self.state)?;
-        self.unfit = Some("a thread that spins goes on because nothing else can happen");
+    /// A thread that spins or waits for some time goes on because nothing else can happen.
+    fn last_resort(&mut self) -> Option<(usize, Step)> {
+        let step = *self.machine.last_resorts(&self.state).first()?;
+        self.unfit = Some("a thread that spins or waits for some time goes on because nothing else can happen");
         Some((step.thread.index(), step))
     }
 

@@ -26,7 +26,7 @@ use crate::program::Program;
 use crate::search::findings::Findings;
 use crate::search::{Options, Report, StopReason, Watch};
 use crate::trace::happens_before::Order;
-use crate::trace::happens_before::footprint::Objects;
+use crate::trace::happens_before::footprint::{Footprint, Objects};
 use crate::trace::happens_before::gate::Gate;
 use crate::trace::happens_before::observe::{end, observe, performed};
 use crate::trace::happens_before::process::{Label, Processes};
@@ -196,9 +196,16 @@ impl<'a, S: Describe> Dpor<'a, S> {
             _ => {
                 self.machine.operation_steps(state, step.thread, &mut self.steps);
                 let is_it = |&&possible: &&Step| possible == step || label.choice.is_none();
-                self.steps.iter().find(is_it).copied()
+                let found = self.steps.iter().find(is_it).copied();
+                found.or_else(|| self.is_last_resort(step).then_some(step))
             }
         }
+    }
+
+    fn is_last_resort(&mut self, step: Step) -> bool {
+        self.steps.clear();
+        self.machine.steps(&self.running.state, &mut self.steps);
+        self.steps.contains(&step)
     }
 
     /// Some step that is possible and does not sleep. Stores arrive as soon as they can, and a thread runs as long as it can.
@@ -226,14 +233,25 @@ impl<'a, S: Describe> Dpor<'a, S> {
                 }
             }
         }
-        match self.machine.another_turn(state) {
-            _ if possible => Next::Redundant,
-            Some(step) => {
-                let label = self.processes.label(state, self.machine.rules.reorders_stores(), step, None);
-                Next::Take { step, label, tree: Tree::EMPTY }
-            }
-            None => Next::End,
+        if possible { Next::Redundant } else { self.last_resort() }
+    }
+
+    /// One of the steps that are possible only because nothing else is; the others become branches.
+    ///
+    /// Such a step happens after everything before it, as any event that comes after it does: nothing can be reversed with it, and nothing sleeps after it. So the
+    /// executions that begin like this one are explored by themselves.
+    fn last_resort(&mut self) -> Next {
+        let state = &self.running.state;
+        let resorts = self.machine.last_resorts(state);
+        let Some((&step, others)) = resorts.split_first() else { return Next::End };
+        let reorders_stores = self.machine.rules.reorders_stores();
+        let node = self.nodes.last_mut().expect("there is a node for every state");
+        for &other in others.iter().rev() {
+            let label = self.processes.label(state, reorders_stores, other, None);
+            self.forest.add_first(&mut node.tree, label, Footprint::default());
         }
+        let label = self.processes.label(state, reorders_stores, step, None);
+        Next::Take { step, label, tree: Tree::EMPTY }
     }
 
     /// Takes a step. If it makes a choice that was not asked for, the other choices become branches.
@@ -256,11 +274,15 @@ impl<'a, S: Describe> Dpor<'a, S> {
             }
         }
         let (preemptions, running) = self.preemptions_after(step);
+        let is_last_resort = operation.is_some() && self.machine.has_been_in_vain(&self.running.state, step.thread);
+        if is_last_resort {
+            // It might have gone on for a better reason, had others done something else.
+            self.reverse_pending_races_of(step.thread);
+        }
         let state = &self.running.state;
         let thread = &state.threads[step.thread.index()];
         let mut taken = observe(self.machine, &mut self.objects, &self.order, state, step, label, operation.as_ref());
-        if operation.is_some() && self.machine.is_awaiting(state, step.thread) {
-            // It takes another turn because nothing else can happen: everything so far comes before that.
+        if is_last_resort {
             taken.joins_all = true;
             taken.gate = Gate::Open;
         }
@@ -284,7 +306,9 @@ impl<'a, S: Describe> Dpor<'a, S> {
             self.forest.add_first(&mut node.tree, other, taken.footprint.clone());
         }
         let mut sleep = self.spare.pop().unwrap_or_default();
-        node.add_still_asleep(&mut sleep, &taken, &self.processes);
+        if !is_last_resort {
+            node.add_still_asleep(&mut sleep, &taken, &self.processes);
+        }
         if let (Some(watcher), Some(operation)) = (&mut self.findings.watcher, &operation) {
             let span = self.running.acting().span;
             let witness = watcher.step(&taken, operation, span, || self.running.path.clone());
@@ -344,27 +368,30 @@ impl<'a, S: Describe> Dpor<'a, S> {
     /// Threads that could not go on might have, had others done something else.
     fn reverse_pending_races(&mut self) {
         for index in 0..self.running.state.threads.len() {
-            let state = &self.running.state;
-            let thread = &state.threads[index];
-            if thread.status != Status::Running {
-                continue;
+            if self.running.state.threads[index].status == Status::Running {
+                self.reverse_pending_races_of(ThreadId(index as u16));
             }
-            let operation = self.machine.subject.operation(&thread.local);
-            let step = Step { thread: ThreadId(index as u16), action: Action::Run };
-            let label = self.processes.label(state, self.machine.rules.reorders_stores(), step, Some(&operation));
-            let pending = observe(self.machine, &mut self.objects, &self.order, state, step, label, Some(&operation));
-            if let Some(data_races) = &mut self.data_races {
-                data_races.note_pending(&self.order, self.findings.subject, thread, &operation);
-                data_races.look_at_pending(&self.order, &self.processes, label, self.machine, &mut self.findings.judge);
-            }
-            if matches!(pending.gate, Gate::Open) {
-                continue;
-            }
-            let past = self.order.past_of(&self.processes, &pending);
-            for race in self.order.gated_races(&past, &pending) {
-                let mut reversal = Reversal::of_pending(&self.order, &self.processes, race, &pending, &past);
-                self.nodes[race.first as usize].wake(&mut self.forest, &mut reversal);
-            }
+        }
+    }
+
+    fn reverse_pending_races_of(&mut self, id: ThreadId) {
+        let state = &self.running.state;
+        let thread = &state.threads[id.index()];
+        let operation = self.machine.subject.operation(&thread.local);
+        let step = Step { thread: id, action: Action::Run };
+        let label = self.processes.label(state, self.machine.rules.reorders_stores(), step, Some(&operation));
+        let pending = observe(self.machine, &mut self.objects, &self.order, state, step, label, Some(&operation));
+        if let Some(data_races) = &mut self.data_races {
+            data_races.note_pending(&self.order, self.findings.subject, thread, &operation);
+            data_races.look_at_pending(&self.order, &self.processes, label, self.machine, &mut self.findings.judge);
+        }
+        if matches!(pending.gate, Gate::Open) {
+            return;
+        }
+        let past = self.order.past_of(&self.processes, &pending);
+        for race in self.order.gated_races(&past, &pending) {
+            let mut reversal = Reversal::of_pending(&self.order, &self.processes, race, &pending, &past);
+            self.nodes[race.first as usize].wake(&mut self.forest, &mut reversal);
         }
     }
 

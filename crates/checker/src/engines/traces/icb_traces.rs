@@ -247,7 +247,8 @@ impl<S: Describe> IcbTraces<'_, S> {
     fn take(&mut self, step: Step) -> Option<Seen> {
         self.findings.statistics.steps += 1;
         self.effort += 1;
-        let (taken, operation) = self.eye.look_at(&self.running.state, step);
+        let (mut taken, operation) = self.eye.look_at(&self.running.state, step);
+        taken.joins_all |= operation.is_some() && self.machine.has_been_in_vain(&self.running.state, step.thread);
         let done = self.running.take(step, operation.as_ref());
         let taken = came_of(taken, &done);
         let path = || self.running.path.clone();
@@ -312,7 +313,7 @@ impl<S: Describe> IcbTraces<'_, S> {
         let mut past = [halves(taken.thread.0), halves(taken.label.choice.unwrap_or(i64::MIN) as u64)].concat();
         past.push(u32::from(operation.is_some()));
         past.extend(before);
-        if operation.is_some_and(Operation::is_join_all) {
+        if taken.joins_all {
             let mut others = self.last.clone();
             others.sort_unstable();
             past.extend(others);

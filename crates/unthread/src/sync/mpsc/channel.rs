@@ -1,7 +1,7 @@
 //! A channel, and the handles by which threads use it.
 
 use super::{RecvTimeoutError, SendError, TryRecvError, TrySendError};
-use crate::runtime::{Seal, Signal, abandon_or, create_cell, happens, is_live};
+use crate::runtime::{Here, Seal, Signal, abandon_or, begins_to_wait, create_cell, happens, is_live};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
@@ -207,24 +207,31 @@ impl<T> Shared<T> {
     #[track_caller]
     pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
         self.signal.update(RmwOp::Take, 0);
+        self.taken()
+    }
+
+    /// The message that was taken, or why there is none.
+    #[track_caller]
+    fn taken(&self) -> Result<T, TryRecvError> {
         let none = if self.senders.get() == 0 { TryRecvError::Disconnected } else { TryRecvError::Empty };
         self.take().ok_or(none)
     }
 
     #[track_caller]
-    pub(super) fn recv_timeout(&self) -> Result<T, RecvTimeoutError> {
-        if happens(|thread| &thread.timeouts_left) {
+    pub(super) fn recv_timeout(&self, here: &Here) -> Result<T, RecvTimeoutError> {
+        if !(begins_to_wait(here) && happens(|thread| &thread.timeouts_left)) {
+            self.wait(Waits::Timed);
+        } else {
             if self.bound == Some(0) {
                 self.signal.update(RmwOp::Add, WAITING);
                 self.signal.update(RmwOp::Sub, WAITING);
             }
-            return self.try_recv().map_err(|error| match error {
-                TryRecvError::Empty => RecvTimeoutError::Timeout,
-                TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
-            });
+            self.signal.update(RmwOp::Take, 0);
         }
-        self.wait(Waits::Timed);
-        self.take().ok_or(RecvTimeoutError::Disconnected)
+        self.taken().map_err(|error| match error {
+            TryRecvError::Empty => RecvTimeoutError::Timeout,
+            TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+        })
     }
 
     /// A sender goes: an operation on the channel, as it may be the last one.
