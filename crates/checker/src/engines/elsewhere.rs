@@ -14,7 +14,7 @@ pub fn look_elsewhere(program: &Program, options: &Options, report: &mut Report,
         return;
     }
     for memory in MemoryModel::MACHINES {
-        let limits = Limits { states: MOST, executions: MOST, ..options.limits.clone() };
+        let limits = Limits { states: MOST, executions: MOST, ..options.limits };
         let rules = crate::execution::Rules { max_buffer: options.rules.max_buffer, ..memory.rules() };
         let engine = Engine::Auto;
         let options = Options { memory, rules, engine, all_violations: true, limits, ..options.clone() };

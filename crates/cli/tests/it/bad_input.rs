@@ -150,7 +150,7 @@ fn unknown_engines_and_memory_models_list_the_known_ones() {
         expect![[r#"
         exit code 2
         stderr: error: invalid value 'arm' for '--memory <MEMORY>'
-        stderr:   [possible values: sc, tso, pso, all]
+        stderr:   [possible values: sc, tso, pso, cpp20, rc11, all]
         stderr: 
         stderr: For more information, try '--help'.
     "#]],

@@ -75,8 +75,8 @@ impl Graph {
         let mut starts: SmallVec<[Id; 2]> = SmallVec::new();
         while head != INITIAL {
             let write = self.event(head);
-            let fences = thread(write).take(write.index as usize).filter(is_fence);
-            let fence = fences.filter(|id| self.event(*id).mode.releases()).last();
+            let mut fences = thread(write).take(write.index as usize).filter(is_fence);
+            let fence = fences.rfind(|id| self.event(*id).mode.releases());
             let itself = Some(head).filter(|_| write.mode.ordering().is_some() && write.mode.releases());
             starts.extend(itself.or(fence.filter(|_| write.mode != Mode::Plain)));
             head = if write.update { write.source } else { INITIAL };
