@@ -4,27 +4,31 @@
 //! index that is not known to be before it. So a new arc that closes a cycle is noticed at once, and explained by the reasons along it. A place that is put between others
 //! of its chain is before whoever is after those: clocks speak of indices, whether or not there is anything.
 
+use super::Lit;
 use smallvec::SmallVec;
 
 /// Something that has its place in the order, by the order in which they were added.
-pub(crate) type Place = u32;
+pub(crate) type Point = u32;
 
 /// Literals that are true and from which something follows.
-pub(crate) type Reasons<L = batsat::Lit> = SmallVec<[L; 4]>;
+pub(crate) type Reasons = SmallVec<[Lit; 4]>;
+
+/// What adding orders comes to: an error gives literals that cannot all be true.
+pub(crate) type Consistency = Result<(), Reasons>;
 
 /// Places and what is known of their order.
-pub(crate) struct Precedence<L = batsat::Lit> {
+pub(crate) struct Precedence {
     /// The indices that are taken, and by what, in order.
-    chains: Vec<Vec<(u32, Place)>>,
+    chains: Vec<Vec<(u32, Point)>>,
     places: Vec<Position>,
     clocks: Vec<u32>,
     /// Arcs from each place. Longer than the places: lists are kept for those to come.
     out: Vec<Vec<u32>>,
-    arcs: Vec<Arc<L>>,
+    arcs: Vec<Arc>,
     undo: Vec<Undo>,
     /// Clocks that have grown since somebody looked: the place, the chain, and what the clock was.
-    pub(crate) grown: Vec<(Place, u32, u32)>,
-    work: Vec<Place>,
+    pub(crate) grown: Vec<(Point, u32, u32)>,
+    work: Vec<Point>,
 }
 
 #[derive(Clone, Copy)]
@@ -33,10 +37,10 @@ struct Position {
     index: u32,
 }
 
-struct Arc<L> {
-    from: Place,
-    to: Place,
-    why: Reasons<L>,
+struct Arc {
+    from: Point,
+    to: Point,
+    why: Reasons,
 }
 
 enum Undo {
@@ -45,8 +49,8 @@ enum Undo {
     Clock { at: u32, was: u32 },
 }
 
-impl<L: Copy> Precedence<L> {
-    pub(crate) fn new(n_chains: usize) -> Precedence<L> {
+impl Precedence {
+    pub(crate) fn new(n_chains: usize) -> Precedence {
         Precedence {
             chains: vec![vec![]; n_chains],
             places: vec![],
@@ -60,13 +64,13 @@ impl<L: Copy> Precedence<L> {
     }
 
     /// Places that fill their chains, given by chain and index, with arcs that always hold. Requires that these make no cycle.
-    pub(crate) fn of(n_chains: usize, positions: &[(u32, u32)], arcs: &[(Place, Place)]) -> Precedence<L> {
+    pub(crate) fn of(n_chains: usize, positions: &[(u32, u32)], arcs: &[(Point, Point)]) -> Precedence {
         let mut precedence = Precedence::new(n_chains);
         precedence.places = positions.iter().map(|&(chain, index)| Position { chain, index }).collect();
         precedence.clocks = vec![0; positions.len() * n_chains];
         precedence.out = vec![vec![]; positions.len()];
         for (place, &(chain, index)) in positions.iter().enumerate() {
-            precedence.chains[chain as usize].push((index, place as Place));
+            precedence.chains[chain as usize].push((index, place as Point));
         }
         precedence.chains.iter_mut().for_each(|members| members.sort_unstable());
         for &(from, to) in arcs {
@@ -81,15 +85,15 @@ impl<L: Copy> Precedence<L> {
     fn tell_time(&mut self) {
         let mut n_open = vec![0; self.places.len()];
         for place in 0..self.places.len() {
-            self.successors(place as Place).for_each(|next| n_open[next as usize] += 1);
+            self.successors(place as Point).for_each(|next| n_open[next as usize] += 1);
         }
-        let mut ready: Vec<Place> =
-            (0..self.places.len() as Place).filter(|&place| n_open[place as usize] == 0).collect();
+        let mut ready: Vec<Point> =
+            (0..self.places.len() as Point).filter(|&place| n_open[place as usize] == 0).collect();
         let n_chains = self.chains.len();
         while let Some(place) = ready.pop() {
             let Position { chain, index } = self.places[place as usize];
             self.clocks[place as usize * n_chains + chain as usize] = index + 1;
-            let successors: SmallVec<[Place; 4]> = self.successors(place).collect();
+            let successors: SmallVec<[Point; 4]> = self.successors(place).collect();
             for next in successors {
                 self.pass_on(place, next);
                 n_open[next as usize] -= 1;
@@ -103,8 +107,8 @@ impl<L: Copy> Precedence<L> {
     }
 
     /// A new place in a chain. Requires that the index is not taken.
-    pub(crate) fn place(&mut self, chain: u32, index: u32) -> Place {
-        let (place, n_chains) = (self.places.len() as Place, self.chains.len());
+    pub(crate) fn place(&mut self, chain: u32, index: u32) -> Point {
+        let (place, n_chains) = (self.places.len() as Point, self.chains.len());
         let at = self.position(chain, index);
         let members = &mut self.chains[chain as usize];
         let before = at.checked_sub(1).map(|at| members[at].1);
@@ -136,17 +140,17 @@ impl<L: Copy> Precedence<L> {
     }
 
     /// The indices and places of a chain, in order.
-    pub(crate) fn chain(&self, chain: u32) -> &[(u32, Place)] {
+    pub(crate) fn chain(&self, chain: u32) -> &[(u32, Point)] {
         &self.chains[chain as usize]
     }
 
     /// The last place of a chain before an index.
-    pub(crate) fn last_before(&self, chain: u32, index: u32) -> Option<Place> {
+    pub(crate) fn last_before(&self, chain: u32, index: u32) -> Option<Point> {
         self.chains[chain as usize][..self.position(chain, index)].last().map(|member| member.1)
     }
 
     /// The first place of a chain at an index or after it.
-    pub(crate) fn first_from(&self, chain: u32, index: u32) -> Option<Place> {
+    pub(crate) fn first_from(&self, chain: u32, index: u32) -> Option<Point> {
         self.chains[chain as usize].get(self.position(chain, index)).map(|member| member.1)
     }
 
@@ -156,18 +160,18 @@ impl<L: Copy> Precedence<L> {
     }
 
     /// The first index of a chain that is not known to be before a place.
-    pub(crate) fn clock(&self, place: Place, chain: u32) -> u32 {
+    pub(crate) fn clock(&self, place: Point, chain: u32) -> u32 {
         self.clocks[place as usize * self.chains.len() + chain as usize]
     }
 
     /// Whether one place is before another, or is it.
-    pub(crate) fn is_before(&self, first: Place, second: Place) -> bool {
+    pub(crate) fn is_before(&self, first: Point, second: Point) -> bool {
         let Position { chain, index } = self.places[first as usize];
         self.clock(second, chain) > index
     }
 
     /// From now on one place is before another. If it cannot be: reasons why not.
-    pub(crate) fn arc(&mut self, from: Place, to: Place, why: Reasons<L>) -> Result<(), Reasons<L>> {
+    pub(crate) fn arc(&mut self, from: Point, to: Point, why: Reasons) -> Consistency {
         if self.is_before(to, from) {
             let mut reasons = why;
             self.explain(to, from, &mut reasons);
@@ -185,7 +189,7 @@ impl<L: Copy> Precedence<L> {
     }
 
     /// Makes clocks agree with what a place knows, from there on.
-    fn spread(&mut self, from: Place) {
+    fn spread(&mut self, from: Point) {
         let mut work = std::mem::take(&mut self.work);
         work.push(from);
         while let Some(place) = work.pop() {
@@ -205,7 +209,7 @@ impl<L: Copy> Precedence<L> {
     }
 
     /// Says whether there was anything that the second place's clock did not say.
-    fn pass_on(&mut self, from: Place, to: Place) -> bool {
+    fn pass_on(&mut self, from: Point, to: Point) -> bool {
         let n_chains = self.chains.len();
         let mut has_grown = false;
         for chain in 0..n_chains {
@@ -222,13 +226,13 @@ impl<L: Copy> Precedence<L> {
         has_grown
     }
 
-    fn next(&self, place: Place) -> Option<Place> {
+    fn next(&self, place: Point) -> Option<Point> {
         let Position { chain, index } = self.places[place as usize];
         self.first_from(chain, index + 1)
     }
 
     /// Adds the reasons along a way from one place to another. Requires that the first is before the second.
-    pub(crate) fn explain(&self, from: Place, to: Place, reasons: &mut Reasons<L>) {
+    pub(crate) fn explain(&self, from: Point, to: Point, reasons: &mut Reasons) {
         let goal = self.places[to as usize];
         let mut at = from;
         while self.places[at as usize].chain != goal.chain || self.places[at as usize].index > goal.index {
@@ -247,7 +251,7 @@ impl<L: Copy> Precedence<L> {
     }
 
     /// The places that come right after a place, as far as is known.
-    pub(crate) fn successors(&self, place: Place) -> impl Iterator<Item = Place> + '_ {
+    pub(crate) fn successors(&self, place: Point) -> impl Iterator<Item = Point> + '_ {
         let arcs = self.out[place as usize].iter().map(|&arc| self.arcs[arc as usize].to);
         self.next(place).into_iter().chain(arcs)
     }

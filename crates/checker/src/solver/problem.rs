@@ -13,7 +13,7 @@
 //!
 //! Nothing here knows of threads, events or programs.
 
-/// A Boolean variable or its negation.
+/// A literal: a Boolean variable or its negation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lit(pub(super) u32);
 
@@ -128,6 +128,11 @@ pub struct Source {
 }
 
 impl Lit {
+    /// A variable, or its negation.
+    pub(crate) fn new(var: u32, is_positive: bool) -> Lit {
+        Lit((var << 1) | u32::from(!is_positive))
+    }
+
     /// The variable's number.
     pub fn var(self) -> u32 {
         self.0 >> 1

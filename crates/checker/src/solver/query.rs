@@ -48,7 +48,7 @@ impl<'a> Query<'a> {
         let satisfiable = match answer {
             Answer::Yes(_) => Some(true),
             Answer::No => Some(false),
-            Answer::Unknown => None,
+            Answer::Unknown | Answer::Wrong(_) => None,
         };
         let script = || to_smtlib(solver.problem, solver.n_vars(), &solver.added, assumptions);
         Query { goal, script: Box::new(script), satisfiable }

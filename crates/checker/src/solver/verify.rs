@@ -2,6 +2,14 @@
 
 use super::{Lit, Node, Problem, Section, Solution};
 
+/// Of so many solutions, one is checked in a build that is not for debugging.
+const SAMPLE: u64 = 64;
+
+/// Whether the solution with this number, counted from 1, is checked: each of them with debug assertions, else a sample.
+pub(crate) fn is_checked(number: u64) -> bool {
+    cfg!(debug_assertions) || number % SAMPLE == 1
+}
+
 /// Says why a solution is none, if it is not.
 pub fn verify(problem: &Problem, added: &[Vec<Lit>], solution: &Solution) -> Result<(), String> {
     for clause in problem.clauses.iter().chain(added) {
@@ -11,7 +19,8 @@ pub fn verify(problem: &Problem, added: &[Vec<Lit>], solution: &Solution) -> Res
     }
     let mut position = vec![None; problem.nodes.len()];
     for (at, &node) in solution.order.iter().enumerate() {
-        if position[node as usize].replace(at).is_some() {
+        let place = position.get_mut(node as usize).ok_or_else(|| format!("there is no node {node}"))?;
+        if place.replace(at).is_some() {
             return Err(format!("node {node} occurs twice"));
         }
     }

@@ -3,7 +3,7 @@
 //! Nobody need count for that (`references.rs`), unless somebody asks for the count. Then an event that changes it can find many counts and have the same result: it has a literal for
 //! each of them, which leaves a count of its own. So it is as many writes, one of which happens.
 
-use super::{Causality, Contents, Event, WriteInfo};
+use super::{CausalEvent, Causality, Contents, WriteInfo};
 use crate::base::Loc;
 use crate::execution::Count;
 use crate::solver::Lit;
@@ -24,7 +24,7 @@ impl Causality {
     pub(super) fn add_counts(&mut self) {
         let mut changes: BTreeMap<Loc, Vec<Change>> = BTreeMap::new();
         let mut asked: BTreeSet<Loc> = BTreeSet::new();
-        for (event, Event { operation, .. }) in self.events.iter().enumerate() {
+        for (event, CausalEvent { operation, .. }) in self.events.iter().enumerate() {
             match operation.count() {
                 Some(Count { loc, by, sees_last, .. }) if by != 0 => {
                     changes.entry(loc).or_default().push(Change { event, by, sees_last, finds: BTreeMap::new() });

@@ -1,7 +1,7 @@
 //! Events: literals, nodes, program order, forks and joins.
 
 use super::order::Commits;
-use super::{Causality, Contents, Event, Given, Thread, WriteInfo};
+use super::{CausalEvent, CausalThread, Causality, Contents, Given, WriteInfo};
 use crate::base::{FAILED, FailureKind, Loc, ThreadKey};
 use crate::trace::{INITIAL, Run, RunEvent};
 
@@ -32,7 +32,7 @@ impl Causality {
             let chain = self.problem.chain();
             let mut commits = Commits::new(self.memory);
             let start = self.events.len();
-            self.threads.push(Thread {
+            self.threads.push(CausalThread {
                 key: thread.key,
                 events: start..start,
                 n_performed: thread.events.len(),
@@ -59,7 +59,7 @@ impl Causality {
         }
         commits.issue(&mut self.problem, &event.operation, issue);
         let failed = |kind: FailureKind| event.failure.as_ref().is_some_and(|failure| failure.kind == kind);
-        let mut added = Event {
+        let mut added = CausalEvent {
             thread,
             operation: event.operation,
             object: event.object,
@@ -139,7 +139,7 @@ impl Causality {
 
     /// The event says whether a thread has ended.
     fn add_look_at_end(&mut self, event: usize, key: ThreadKey) {
-        let Event { same, result, issue, .. } = self.events[event];
+        let CausalEvent { same, result, issue, .. } = self.events[event];
         let end = self.threads.iter().position(|thread| thread.key == key).and_then(|thread| self.end_of(thread));
         let Some(end) = end else {
             // Not in this run: there is one result.

@@ -1,6 +1,6 @@
 //! What can be asked about a run: each goal is a literal, assumed when the question is put.
 
-use super::{Causality, Event, Given};
+use super::{CausalEvent, Causality, Given};
 use crate::base::{Loc, ThreadKey};
 use crate::execution::CellAccess;
 use crate::solver::{Lit, Node};
@@ -77,7 +77,7 @@ impl Causality {
     /// Every deviation, as far as they have names: whose, and its literal.
     pub fn deviations(&self) -> impl Iterator<Item = (ThreadKey, Lit)> {
         let named =
-            |event: &Event| event.named.iter().map(|named| named.1).chain(event.deviations()).collect::<Vec<_>>();
+            |event: &CausalEvent| event.named.iter().map(|named| named.1).chain(event.deviations()).collect::<Vec<_>>();
         let events = self.events.iter();
         events.flat_map(move |event| named(event).into_iter().map(|lit| (self.threads[event.thread].key, lit)))
     }
@@ -242,7 +242,9 @@ impl Causality {
         };
         let frees: Vec<_> = (0..self.events.len()).filter_map(|event| Some((event, frees(event)?))).collect();
         for store in (0..self.events.len()).filter(|_| !frees.is_empty()) {
-            let Event { commit: Some(commit), thread, span, ref operation, .. } = self.events[store] else { continue };
+            let CausalEvent { commit: Some(commit), thread, span, ref operation, .. } = self.events[store] else {
+                continue;
+            };
             let block = operation.loc().and_then(Loc::block);
             let place = (self.threads[thread].key, span.start);
             for &(free, of) in &frees {

@@ -1,6 +1,6 @@
 //! Locks: critical sections exclude one another.
 
-use super::{Causality, Event};
+use super::{CausalEvent, Causality};
 use crate::execution::LockAction;
 use crate::program::LockMode;
 use crate::solver::Lit;
@@ -63,7 +63,7 @@ impl Causality {
 
     /// Taking a lock has one result, unless it shows what the lock protects: then it has those that it can read.
     fn add_only_result(&mut self, event: usize) {
-        let Event { same, object, .. } = self.events[event];
+        let CausalEvent { same, object, .. } = self.events[event];
         if same.is_none() && object.is_none() {
             self.other(event, 0);
         }

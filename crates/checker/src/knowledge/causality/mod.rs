@@ -41,8 +41,8 @@ pub struct Causality {
     /// For the solver.
     pub problem: Problem,
     /// The run's threads in order of creation.
-    pub threads: Vec<Thread>,
-    events: Vec<Event>,
+    pub threads: Vec<CausalThread>,
+    events: Vec<CausalEvent>,
     writes: Vec<WriteInfo>,
     waits: Vec<condvars::Wait>,
     notified: Vec<condvars::Notified>,
@@ -85,7 +85,7 @@ pub struct Given<'g> {
 }
 
 /// A thread of the run.
-pub struct Thread {
+pub struct CausalThread {
     /// Its name in every execution.
     pub key: ThreadKey,
     /// Its events: indices, in program order. The last one may be pending.
@@ -99,7 +99,7 @@ pub struct Thread {
 }
 
 /// An event of the run, as the problem sees it.
-struct Event {
+struct CausalEvent {
     thread: usize,
     operation: Operation,
     /// The opaque object that it is an operation on.
@@ -284,7 +284,7 @@ impl Contents {
     }
 }
 
-impl Event {
+impl CausalEvent {
     /// It is a try-lock that did not get its lock.
     fn is_failed_try(&self) -> bool {
         self.operation.tried().is_some() && self.result == 0

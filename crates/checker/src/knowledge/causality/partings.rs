@@ -3,7 +3,7 @@
 //! To a run, another execution is no more than where each of its threads parts from the thread of the run. A configuration is its beginning iff no thread
 //! goes further than that, or goes elsewhere.
 
-use super::{Causality, Event, Thread, Values};
+use super::{CausalEvent, CausalThread, Causality, Values};
 use crate::solver::{Lit, Solver};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -42,13 +42,19 @@ impl<'c> Known<'c> {
     }
 
     /// Adds literals that together say that the thread goes further than to the parting, or elsewhere.
-    fn goes_elsewhere(&mut self, solver: &mut Solver<'_>, thread: &Thread, parting: &Parting, clause: &mut Vec<Lit>) {
+    fn goes_elsewhere(
+        &mut self,
+        solver: &mut Solver<'_>,
+        thread: &CausalThread,
+        parting: &Parting,
+        clause: &mut Vec<Lit>,
+    ) {
         let number = thread.events.start + parting.agreed as usize;
         let Some(event) = self.causality.events[..thread.events.end].get(number) else {
             // The execution covers the thread's whole part of the run, and everything that deviates from it goes elsewhere.
             let last = self.causality.events[thread.events.clone()].last();
             clause.extend(thread.deviates_before.last());
-            clause.extend(last.into_iter().flat_map(Event::deviations));
+            clause.extend(last.into_iter().flat_map(CausalEvent::deviations));
             return;
         };
         clause.extend(event.same);
@@ -85,13 +91,13 @@ impl<'c> Known<'c> {
 
 impl Causality {
     /// What the thread's history in the run is.
-    pub fn history(&self, thread: &Thread) -> Vec<i64> {
+    pub fn history(&self, thread: &CausalThread) -> Vec<i64> {
         let performed = &self.events[thread.events.start..][..thread.n_performed];
         performed.iter().map(|event| event.result).collect()
     }
 
     /// Where another history of the thread parts from its part of the run: they agree for so long, and then it has this result, or ends.
-    pub fn parting(&self, thread: &Thread, agreed: usize, next: Option<i64>) -> Parting {
+    pub fn parting(&self, thread: &CausalThread, agreed: usize, next: Option<i64>) -> Parting {
         let event = self.events[thread.events.clone()].get(agreed);
         let other = next.filter(|&next| event.is_some_and(|event| event.can_have(next)));
         Parting { agreed: agreed as u32, other }
@@ -110,7 +116,7 @@ impl Causality {
     }
 }
 
-impl Event {
+impl CausalEvent {
     /// Whether it can have this other result.
     fn can_have(&self, result: i64) -> bool {
         let is_rest = self.rest.as_ref().is_some_and(|rest| rest.contains(result));

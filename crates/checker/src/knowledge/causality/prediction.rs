@@ -1,6 +1,6 @@
 //! From a solution to what has to be done: the shortest prefix that has all of the configuration's operations.
 
-use super::{Causality, Event, Values};
+use super::{CausalEvent, Causality, Values};
 use crate::base::{Loc, ThreadKey};
 use crate::solver::{Node, Solution};
 
@@ -91,7 +91,7 @@ impl Causality {
     }
 
     /// The event's result in the solution, if it is not that of the run.
-    fn other_result(&self, event: &Event, solution: &Solution) -> Option<i64> {
+    fn other_result(&self, event: &CausalEvent, solution: &Solution) -> Option<i64> {
         if let Some(rest) = event.rest.as_ref().filter(|rest| solution.holds(rest.lit)) {
             let choice = match &rest.values {
                 Values::Chosen(chosen) => return Some(chosen.value(solution)),

@@ -1,7 +1,7 @@
 //! What reads can see: sources, awaits, and blocks that have been freed.
 
 use super::forced::Forced;
-use super::{Causality, Contents, Event, Given, Rest, Values, WriteInfo};
+use super::{CausalEvent, Causality, Contents, Given, Rest, Values, WriteInfo};
 use crate::base::{FAILED, Loc};
 use crate::execution::Operation;
 use crate::program::Ordering;
@@ -40,7 +40,7 @@ impl Causality {
 
     /// The location that the event reads, if reading is what it does.
     pub(super) fn reads_of(&self, event: usize) -> Option<Loc> {
-        let Event { ref operation, object, leads_nowhere, .. } = self.events[event];
+        let CausalEvent { ref operation, object, leads_nowhere, .. } = self.events[event];
         if leads_nowhere {
             return None;
         }
@@ -287,8 +287,9 @@ impl Causality {
     /// The events that free the block of a location, as in the run.
     pub(super) fn frees_of(&self, loc: Loc) -> Vec<usize> {
         let Some(block) = loc.block() else { return Vec::new() };
-        let frees =
-            |event: &Event| event.operation == Operation::Free { block } && event.same.is_some() && !event.hit_freed;
+        let frees = |event: &CausalEvent| {
+            event.operation == Operation::Free { block } && event.same.is_some() && !event.hit_freed
+        };
         (0..self.events.len()).filter(|&event| frees(&self.events[event])).collect()
     }
 

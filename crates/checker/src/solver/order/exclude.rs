@@ -4,7 +4,7 @@
 //! to be looked at: the latest that begins before an end, the earliest that ends after a beginning. (Sections of a chain that lie in one another can make this miss something; whoever looks
 //! at the solution sees that they overlap.)
 
-use super::{Order, Outcome};
+use super::{Consistency, Order};
 use crate::solver::precedence::Reasons;
 use crate::solver::problem::{Lit, Node, Problem};
 use rustc_hash::FxHashMap;
@@ -41,7 +41,7 @@ impl Groups {
 
 impl Order<'_> {
     /// A section is taken, or will not end.
-    pub(super) fn exclude(&mut self, this: u32) -> Outcome {
+    pub(super) fn exclude(&mut self, this: u32) -> Consistency {
         if self.taken(this).is_none() {
             return Ok(());
         }
@@ -58,7 +58,7 @@ impl Order<'_> {
     }
 
     /// An end has come to be after what is in a chain with these indices.
-    pub(super) fn exclude_earlier(&mut self, node: Node, chain: u32, from: u32, to: u32) -> Outcome {
+    pub(super) fn exclude_earlier(&mut self, node: Node, chain: u32, from: u32, to: u32) -> Consistency {
         let ending = self.ending(node).filter(|&this| self.taken(this).is_some());
         for this in ending.collect::<SmallVec<[u32; 2]>>() {
             let group = self.problem.sections[this as usize].group;
@@ -119,7 +119,7 @@ impl Order<'_> {
     }
 
     /// Why a section does not end, if it is known not to.
-    fn never_ends(&self, section: u32) -> Option<Reasons<Lit>> {
+    fn never_ends(&self, section: u32) -> Option<Reasons> {
         match self.problem.sections[section as usize].end {
             None => Some(smallvec![]),
             Some((_, by)) => self.holds(!by).then(|| smallvec![!by]),
@@ -127,7 +127,7 @@ impl Order<'_> {
     }
 
     /// One section ends before another begins, as it begins before the other ends.
-    fn end_before(&mut self, first: u32, second: u32) -> Outcome {
+    fn end_before(&mut self, first: u32, second: u32) -> Consistency {
         let [a, b] = [first, second].map(|at| &self.problem.sections[at as usize]);
         if let Some((end, _)) = a.end
             && self.never_ends(first).is_none()
@@ -135,7 +135,7 @@ impl Order<'_> {
         {
             return Ok(());
         }
-        let mut why: Reasons<Lit> = [first, second].iter().filter_map(|&at| self.taken(at)).collect();
+        let mut why: Reasons = [first, second].iter().filter_map(|&at| self.taken(at)).collect();
         match (self.never_ends(second), b.end) {
             (None, Some((end, _))) => self.precedence.explain(a.begin, end, &mut why),
             (because, _) => why.extend(because.into_iter().flatten()),

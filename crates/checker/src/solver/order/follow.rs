@@ -3,14 +3,14 @@
 //! For a true source `(r, w)` and another active write `v` to the cell: if `v` is before `r`, it is before `w`; if `w` is before `v`, then `r` is before `v` (from-read). Writes of one
 //! chain are in order, so of each chain only one has to be looked at: the latest before `r`, the earliest after `w`; and, later on, only those that a clock has come to know.
 
-use super::{Order, Outcome};
+use super::{Consistency, Order};
 use crate::solver::precedence::Reasons;
-use crate::solver::problem::{Lit, Node, Source, WriteId};
+use crate::solver::problem::{Node, Source, WriteId};
 use smallvec::{SmallVec, smallvec};
 
 impl Order<'_> {
     /// What is seen comes before the read, unless it is its own; and after what the reader wrote itself.
-    pub(super) fn see(&mut self, at: u32) -> Outcome {
+    pub(super) fn see(&mut self, at: u32) -> Consistency {
         let source = self.problem.sources[at as usize];
         let read = self.problem.reads[source.read as usize].node;
         if let Some((own, seen)) = self.problem.after_own(&source) {
@@ -29,7 +29,7 @@ impl Order<'_> {
     }
 
     /// A read has come to see something.
-    pub(super) fn follow_source(&mut self, at: u32) -> Outcome {
+    pub(super) fn follow_source(&mut self, at: u32) -> Consistency {
         let source = self.problem.sources[at as usize];
         let read = self.problem.reads[source.read as usize];
         let seen = self.seen_at(&source);
@@ -53,7 +53,7 @@ impl Order<'_> {
     }
 
     /// A write happens.
-    pub(super) fn follow_write(&mut self, write: WriteId) -> Outcome {
+    pub(super) fn follow_write(&mut self, write: WriteId) -> Consistency {
         let (node, cell) = (self.problem.writes[write as usize].node, self.problem.writes[write as usize].cell);
         for at in 0..self.on_cell[cell as usize].len() {
             let source = self.problem.sources[self.on_cell[cell as usize][at] as usize];
@@ -78,7 +78,7 @@ impl Order<'_> {
     }
 
     /// A node has come to be after others, of a chain, with these indices.
-    pub(super) fn look_back(&mut self, node: Node, chain: u32, from: u32, to: u32) -> Outcome {
+    pub(super) fn look_back(&mut self, node: Node, chain: u32, from: u32, to: u32) -> Consistency {
         for at in 0..self.at_node[node as usize].len() {
             let source = self.problem.sources[self.at_node[node as usize][at] as usize];
             let ids = self.writes_between(self.problem.reads[source.read as usize].cell, chain, from, to);
@@ -114,7 +114,7 @@ impl Order<'_> {
     }
 
     /// A write that is before the read is before what the read sees.
-    fn hide(&mut self, source: &Source, write: WriteId) -> Outcome {
+    fn hide(&mut self, source: &Source, write: WriteId) -> Consistency {
         // That the initial value is seen puts the read before every write at once.
         let Some(seen) = self.seen_at(source) else { return Ok(()) };
         let node = self.problem.writes[write as usize].node;
@@ -127,7 +127,7 @@ impl Order<'_> {
     }
 
     /// A read is before a write that is after what it sees.
-    fn see_before(&mut self, source: &Source, write: WriteId) -> Outcome {
+    fn see_before(&mut self, source: &Source, write: WriteId) -> Consistency {
         let (node, read) = (self.problem.writes[write as usize].node, self.problem.reads[source.read as usize].node);
         if self.is_before(read, node) {
             return Ok(());
@@ -140,7 +140,7 @@ impl Order<'_> {
     }
 
     /// What is seen when all is over comes after every other write.
-    fn see_last(&mut self, source: &Source, write: WriteId) -> Outcome {
+    fn see_last(&mut self, source: &Source, write: WriteId) -> Consistency {
         let why = self.because(source, write);
         match self.seen_at(source) {
             Some(seen) => self.precedence.arc(self.problem.writes[write as usize].node, seen, why),
@@ -148,7 +148,7 @@ impl Order<'_> {
         }
     }
 
-    fn because(&self, source: &Source, write: WriteId) -> Reasons<Lit> {
+    fn because(&self, source: &Source, write: WriteId) -> Reasons {
         smallvec![source.lit, self.problem.writes[write as usize].active]
     }
 }

@@ -1,6 +1,6 @@
 //! From orders that must hold to one order of all nodes, close to the execution that the problem came from.
 
-use super::{Order, Outcome};
+use super::{Consistency, Order};
 use crate::solver::precedence::Reasons;
 use crate::solver::problem::{Lit, Node, Problem, WriteId};
 use rustc_hash::FxHashMap;
@@ -21,7 +21,7 @@ fn mark(split: u32) -> Lit {
 
 impl Order<'_> {
     /// Finds an order. Requires that every literal has a truth value and has been noted.
-    pub(crate) fn settle(&mut self) -> Outcome {
+    pub(crate) fn settle(&mut self) -> Consistency {
         self.n_splits = 0;
         debug_assert!(self.active_after_active(), "something inactive is before an active node");
         self.search()
@@ -33,7 +33,7 @@ impl Order<'_> {
         chains.chain(self.problem.edges.iter().copied()).all(|(from, to)| is_active(from) || !is_active(to))
     }
 
-    fn search(&mut self) -> Outcome {
+    fn search(&mut self) -> Consistency {
         let Err(stuck) = self.linearize() else { return Ok(()) };
         let source = self.problem.sources[stuck.source as usize];
         let read = self.problem.reads[source.read as usize].node;
@@ -42,7 +42,7 @@ impl Order<'_> {
         self.n_splits += 1;
         let marked = mark(self.n_splits);
         let alternatives = [Some((read, write.node)), seen.map(|seen| (write.node, seen))];
-        let mut reasons: Reasons<Lit> = smallvec![source.lit, write.active];
+        let mut reasons: Reasons = smallvec![source.lit, write.active];
         for (from, to) in alternatives.into_iter().flatten() {
             let before = self.precedence.mark();
             let tried = self.precedence.arc(from, to, smallvec![marked]);

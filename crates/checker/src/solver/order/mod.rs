@@ -19,20 +19,17 @@ mod follow;
 mod linearize;
 mod meanings;
 
-use super::precedence::{Precedence, Reasons};
+use super::precedence::{Consistency, Precedence};
 use super::problem::{Lit, Node, Problem, WriteId};
 use exclude::Groups;
 use meanings::{Meaning, Meanings};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
-/// Literals that cannot all be true, if something is wrong.
-pub(crate) type Outcome = Result<(), Reasons<Lit>>;
-
 /// What is known of the order of a problem's nodes.
 pub(crate) struct Order<'p> {
     problem: &'p Problem,
-    precedence: Precedence<Lit>,
+    precedence: Precedence,
     meanings: Meanings,
     /// For each cell and each chain in which it is written, the writes there by place.
     writes: Vec<Vec<(u32, Vec<WriteId>)>>,
@@ -91,7 +88,7 @@ impl<'p> Order<'p> {
     }
 
     /// Takes note of literals that have become true. An error is for good until some of them are forgotten. If this says that it is over, what follows from them is left open.
-    pub(crate) fn note(&mut self, literals: impl Iterator<Item = Lit>, is_over: &dyn Fn() -> bool) -> Outcome {
+    pub(crate) fn note(&mut self, literals: impl Iterator<Item = Lit>, is_over: &dyn Fn() -> bool) -> Consistency {
         let first = self.noted.len();
         for lit in literals {
             self.noted.push(lit);
@@ -165,7 +162,7 @@ impl<'p> Order<'p> {
     }
 
     /// Adds the orders that a literal says.
-    fn bring_about(&mut self, lit: Lit) -> Outcome {
+    fn bring_about(&mut self, lit: Lit) -> Consistency {
         if !lit.is_positive() {
             return Ok(());
         }
@@ -193,7 +190,7 @@ impl<'p> Order<'p> {
     }
 
     /// What follows from a literal and what is known.
-    fn derive(&mut self, lit: Lit) -> Outcome {
+    fn derive(&mut self, lit: Lit) -> Consistency {
         for at in self.meanings.of(lit) {
             match self.meanings[at] {
                 Meaning::Source(source) if lit.is_positive() => self.follow_source(source)?,
@@ -207,7 +204,7 @@ impl<'p> Order<'p> {
     }
 
     /// Adds every order that follows, until nothing new follows.
-    fn saturate(&mut self, is_over: &dyn Fn() -> bool) -> Outcome {
+    fn saturate(&mut self, is_over: &dyn Fn() -> bool) -> Consistency {
         while let Some((node, chain, was)) = self.precedence.grown.pop().filter(|_| !is_over()) {
             let now = self.precedence.clock(node, chain);
             self.look_back(node, chain, was, now)?;
@@ -240,7 +237,7 @@ impl<'p> Order<'p> {
 }
 
 /// Every node in its place. The last one has a chain of its own.
-fn places(problem: &Problem) -> Precedence<Lit> {
+fn places(problem: &Problem) -> Precedence {
     let n_chains = problem.chains.len() as u32;
     let position = |node: &super::NodeInfo| (node.chain.min(n_chains), node.index);
     let positions: Vec<(u32, u32)> = problem.nodes.iter().map(position).collect();

@@ -2,17 +2,14 @@
 //!
 //! Both books are finished. Combinations of thread histories are enumerated from one, and each is asked of the other.
 
-use super::Search;
-use super::book::{Book, Meaning, NodeId, Wanted};
-use super::over::Ends;
-use super::solve::Solution;
+use super::Cumulative;
 use crate::base::Schedule;
 use crate::execution::{Comparable, MemoryModel, interpret};
+use crate::knowledge::book::{Book, Ends, Meaning, NodeId, Solution, Wanted};
 use crate::program::Program;
 use crate::search::{Engine, Options, StopReason, Watch};
-use crate::solver::Goal;
+use crate::solver::{Goal, Lit};
 use crate::trace::Combination;
-use batsat::Lit;
 use std::collections::BTreeMap;
 
 /// How two memory models compare.
@@ -42,11 +39,11 @@ pub fn compare(program: &Program, options: &Options, other: MemoryModel, watch: 
     let options = options.engine.adapt(&options);
     let rules = crate::execution::Rules { max_buffer: options.rules.max_buffer, ..other.rules() };
     let other = Options { memory: other, rules, ..options.clone() };
-    let mut searches = [&options, &other].map(|options| Search::new(&subject, options, watch));
+    let mut searches = [&options, &other].map(|options| Cumulative::new(&subject, options, watch));
     compare_books(&mut searches).unwrap_or_else(Comparison::Unknown)
 }
 
-fn compare_books<S: Comparable>(searches: &mut [Search<'_, S>; 2]) -> Result<Comparison, StopReason> {
+fn compare_books<S: Comparable>(searches: &mut [Cumulative<'_, S>; 2]) -> Result<Comparison, StopReason> {
     let [search, other] = searches;
     let (ends, other_ends) = (search.finish()?, other.finish()?);
     let mut enumeration = search.enumerate(ends);
@@ -69,7 +66,7 @@ struct Question {
     results: BTreeMap<(NodeId, i64), Lit>,
 }
 
-impl<S: Comparable> Search<'_, S> {
+impl<S: Comparable> Cumulative<'_, S> {
     /// Whether a combination of complete histories is possible. Requires that the book is finished.
     fn has(&mut self, combination: &Combination, question: &mut Question) -> Result<bool, StopReason> {
         let goal = self.book.formula.var(Meaning::Other);

@@ -6,15 +6,13 @@
 //! *What is asked.* There is a cycle iff some operations, at least one, can be marked such that each of them has another marked one right before it: going back from
 //! one to the next must come round in the end. So a literal per edge, "it is marked", and one clause for each of them is all that there is to say: no path is spelled out.
 
-use super::Search;
-use super::book::{AccessId, Book, EdgeId, Meaning, NodeId, WriteId};
-use super::solve::Core;
+use super::Cumulative;
 use crate::base::Schedule;
 use crate::execution::{Comparable, MemoryModel, interpret};
+use crate::knowledge::book::{AccessId, Asker, Book, EdgeId, Meaning, NodeId, WriteId};
 use crate::program::Program;
 use crate::search::{Engine, Limits, Options, StopReason, Watch};
-use crate::solver::Goal;
-use batsat::Lit;
+use crate::solver::{Goal, Lit};
 use rustc_hash::FxHashMap;
 
 /// A schedule of an execution that no SC execution looks like, if there is one, and how many local states the book has. The loops must be bounded, as for every question to a book, and must not wait for others:
@@ -28,12 +26,12 @@ pub(crate) fn cycle(
     let subject = interpret(program);
     let options = Options { all_violations: true, limits: *limits, engine: Engine::Cumulative, ..Options::new(memory) };
     let options = options.engine.adapt(&options);
-    let mut search = Search::new(&subject, &options, watch);
+    let mut search = Cumulative::new(&subject, &options, watch);
     let answer = search.find_cycle();
     (answer, search.book.nodes.len() as u64)
 }
 
-impl<S: Comparable> Search<'_, S> {
+impl<S: Comparable> Cumulative<'_, S> {
     fn find_cycle(&mut self) -> Result<Option<Schedule>, StopReason> {
         self.finish()?;
         let spins =
@@ -46,7 +44,7 @@ impl<S: Comparable> Search<'_, S> {
         for list in 0..self.book.lists.len() as u32 {
             while self.book.widen(list) {}
         }
-        let goal = Marks::new(&mut self.book, &mut self.core).goal();
+        let goal = Marks::new(&mut self.book, &mut self.asker).goal();
         let Some(solution) = self.ask(Goal::Cycle, &[goal])? else { return Ok(None) };
         let prediction = self.book.whole_prediction(&solution);
         let mut runner = self.runner();
@@ -58,7 +56,7 @@ impl<S: Comparable> Search<'_, S> {
 /// The question under construction.
 struct Marks<'b, 'a> {
     book: &'b mut Book<'a>,
-    core: &'b mut Core,
+    asker: &'b mut Asker,
     /// What each access can see, with the literals that say so.
     seen: Vec<Vec<(Lit, Option<WriteId>)>>,
     /// "This is marked."
@@ -72,7 +70,7 @@ struct Marks<'b, 'a> {
 }
 
 impl<'b, 'a> Marks<'b, 'a> {
-    fn new(book: &'b mut Book<'a>, core: &'b mut Core) -> Marks<'b, 'a> {
+    fn new(book: &'b mut Book<'a>, asker: &'b mut Asker) -> Marks<'b, 'a> {
         let mut seen = vec![vec![]; book.accesses.len()];
         book.sources.iter().for_each(|source| seen[source.access as usize].push((source.lit, source.write)));
         let mut marked = FxHashMap::default();
@@ -84,7 +82,7 @@ impl<'b, 'a> Marks<'b, 'a> {
         }
         Marks {
             book,
-            core,
+            asker,
             seen,
             marked,
             before: FxHashMap::default(),
@@ -143,7 +141,7 @@ impl<'b, 'a> Marks<'b, 'a> {
         let others = self.book.cells[cell as usize].values.iter().flat_map(|value| value.1.iter().copied());
         for other in others.collect::<Vec<_>>() {
             if self.thread_of(other) != self.thread_of(write) {
-                let (order, sight) = (self.core.order(self.book, other, write), self.sight(other));
+                let (order, sight) = (self.asker.order(self.book, other, write), self.sight(other));
                 causes.push(self.both(order, sight));
             } else if other != write && self.comes_later(other, write) {
                 // Program order has the write itself, but not those who see it.

@@ -1,54 +1,34 @@
 //! Engine `cumulative`: maximal causality over everything seen so far.
 //!
-//! One book (`book.rs`) holds what all runs have shown: per thread a graph of local states, and a formula whose solutions are the executions inside of that graph. The
+//! One book (`knowledge/book`) holds what all runs have shown: per thread a graph of local states, and a formula whose solutions are the executions inside of that graph. The
 //! engine asks for one that leaves the graph, runs it to its end, and enters what it saw. When there is none left, everything that any thread can do is in the book.
 //!
 //! *Completeness.* Take any execution, and its first step (in its own order) by an edge that is not known. Everything before it is inside the graph
 //! and sees writes that are in the book, so the steps up to it solve the formula and take an unknown edge. If no solution does, there is no such step.
 //!
 //! *Verdicts.* What a single thread does wrong is seen when its edge is taken. What concerns several (deadlocks, data races, final values) are further
-//! questions about the finished book (`over.rs`, `races.rs`), and so are the enumeration of all combinations of histories (`states.rs`) and robustness (`robust.rs`).
+//! questions about the finished book (`over.rs`, `races.rs`, `leaks.rs`), and so are the enumeration of all combinations of histories (`states.rs`) and robustness (`cycles.rs`).
 
-mod book;
-mod choices;
 mod compare;
 mod cycles;
-mod effect;
-mod goals;
-mod history;
-mod learn;
-mod local;
-mod ordering;
+mod leaks;
 mod over;
-mod own;
-mod prediction;
 mod races;
-mod references;
-mod sections;
-mod smtlib;
-mod solve;
-mod sources;
 mod states;
 mod together;
-mod waiters;
-mod ways;
 
 use super::runner::Runner;
 use crate::execution::{Comparable, Describe, Machine};
+use crate::knowledge::book::{
+    Asker, Book, ByHistory, ByState, EdgeId, Ends, Locals, Meaning, NoAnswer, OneOf, Solution, taken,
+};
 use crate::knowledge::causality::Prediction;
 use crate::search::findings::Findings;
 use crate::search::{Coverage, During, Options, Report, Stage, StopReason, Watch};
-use crate::solver::{Goal, Query};
+use crate::solver::{Goal, Lit, Query, to_smtlib};
 use crate::trace::{Combination, Run, unordered_drop};
-use batsat::Lit;
-use book::{Book, EdgeId, Meaning};
 pub use compare::{Comparison, Difference, compare};
 pub(crate) use cycles::cycle;
-use goals::Goals;
-use history::ByHistory;
-use local::{ByState, Locals};
-use over::Ends;
-use solve::{Core, Solution};
 use std::collections::BTreeSet;
 use together::{Found, Share};
 
@@ -64,7 +44,7 @@ const TURNS: [u32; 6] = [1, 11, 5, 11, 2, 11];
 
 /// Explores and reports.
 pub fn check<S: Comparable>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
-    let mut search = Search::new(subject, options, watch);
+    let mut search = Cumulative::new(subject, options, watch);
     let stop = search.everything().err().unwrap_or(StopReason::Exhausted);
     search.report(stop)
 }
@@ -73,7 +53,7 @@ pub fn check<S: Comparable>(subject: &S, options: &Options, watch: &dyn Watch) -
 /// of opaque objects.
 pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
     let locals = Box::new(ByHistory::new(subject.initial().len()));
-    let mut search = Search::with(subject, locals, options, watch);
+    let mut search = Cumulative::with(subject, locals, options, watch);
     let stop = search.everything_alone().err().unwrap_or(StopReason::Exhausted);
     search.report(stop)
 }
@@ -81,7 +61,7 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
 /// Every combination of thread histories, or why not everything could be explored.
 pub fn histories<S: Comparable>(subject: &S, options: &Options) -> Result<BTreeSet<Combination>, StopReason> {
     let options = Options { all_violations: true, ..options.clone() };
-    let mut search = Search::new(subject, &options, &crate::search::Unwatched);
+    let mut search = Cumulative::new(subject, &options, &crate::search::Unwatched);
     let ends = search.finish()?;
     let mut enumeration = search.enumerate(ends);
     let mut found = BTreeSet::new();
@@ -93,22 +73,23 @@ pub fn histories<S: Comparable>(subject: &S, options: &Options) -> Result<BTreeS
     Ok(found)
 }
 
-struct Search<'a, S: Describe> {
+struct Cumulative<'a, S: Describe> {
     subject: &'a S,
     options: &'a Options,
     watch: &'a dyn Watch,
     machine: Machine<'a, S>,
     findings: Findings<'a, S>,
     book: Book<'a>,
-    core: Core,
-    goals: Goals,
+    asker: Asker,
+    /// "An edge that is not known is taken."
+    unknown: OneOf,
     /// How many edges had been met when it was last asked for failures.
     n_met: EdgeId,
 }
 
-impl<'a, S: Comparable> Search<'a, S> {
-    fn new(subject: &'a S, options: &'a Options, watch: &'a dyn Watch) -> Search<'a, S> {
-        Search::with(subject, Box::new(ByState::new(subject)), options, watch)
+impl<'a, S: Comparable> Cumulative<'a, S> {
+    fn new(subject: &'a S, options: &'a Options, watch: &'a dyn Watch) -> Cumulative<'a, S> {
+        Cumulative::with(subject, Box::new(ByState::new(subject)), options, watch)
     }
 
     fn everything(&mut self) -> Result<(), StopReason> {
@@ -131,18 +112,23 @@ impl<'a, S: Comparable> Search<'a, S> {
     }
 }
 
-impl<'a, S: Describe> Search<'a, S> {
-    fn with(subject: &'a S, locals: Box<dyn Locals + 'a>, options: &'a Options, watch: &'a dyn Watch) -> Search<'a, S> {
+impl<'a, S: Describe> Cumulative<'a, S> {
+    fn with(
+        subject: &'a S,
+        locals: Box<dyn Locals + 'a>,
+        options: &'a Options,
+        watch: &'a dyn Watch,
+    ) -> Cumulative<'a, S> {
         let (memory, few) = (options.memory, options.first_sources);
-        Search {
+        Cumulative {
             subject,
             options,
             watch,
             machine: Machine::new(subject, options.rules),
             findings: Findings::with_solver(subject, options),
             book: Book::new(locals, subject.program(), memory, few, watch.reads_queries()),
-            core: Core::new(),
-            goals: Goals::default(),
+            asker: Asker::new(),
+            unknown: OneOf::default(),
             n_met: 0,
         }
     }
@@ -196,11 +182,11 @@ impl<'a, S: Describe> Search<'a, S> {
         let failing = self.failing(&unknown);
         let mut solution = self.ask_for_one_of(&failing)?;
         if solution.is_none() && failing.len() < unknown.len() {
-            let goal = self.goals.one_of(&unknown, &mut self.book.formula);
+            let goal = self.unknown.one_of(&unknown, &mut self.book.formula);
             solution = goal.map_or(Ok(None), |goal| self.ask(Goal::Deviate, &[goal]))?;
         }
         let found = |solution: Solution| {
-            let edges = solve::taken(&solution).filter(|&edge| !self.book.edges[edge as usize].known).collect();
+            let edges = taken(&solution).filter(|&edge| !self.book.edges[edge as usize].known).collect();
             Found { prediction: self.book.prediction(&solution), edges }
         };
         Ok(solution.map(found))
@@ -248,7 +234,7 @@ impl<'a, S: Describe> Search<'a, S> {
         }
         self.findings.ran(run.steps.len(), true);
         let learning = During::new(self.watch, Stage::Learn);
-        let is_new = self.book.learn(&run, self.watch);
+        let is_new = self.book.learn(&run, &|| self.watch.stop().is_some());
         drop(learning);
         // What has been learnt is not whole then.
         if let Some(stop) = self.watch.stop() {
@@ -281,20 +267,74 @@ impl<'a, S: Describe> Search<'a, S> {
         let stop = || self.findings.look(true, 0, self.watch);
         stop().map_or(Ok(()), Err)?;
         let solving = During::new(self.watch, Stage::Solve);
-        let answer = self.core.solve(&mut self.book, assumptions, &stop);
+        let answer = self.asker.solve(&mut self.book, assumptions, &stop);
         drop(solving);
         self.findings.asks();
-        let answer = answer?;
+        let answer = answer.map_err(|why| match why {
+            NoAnswer::Stopped(stop) => stop,
+            NoAnswer::Failed(why) => StopReason::Failed(why),
+        })?;
         if self.watch.reads_queries() {
-            let script = || smtlib::to_smtlib(&self.book, assumptions);
+            let script = || {
+                let problem = self.book.problem();
+                to_smtlib(&problem, problem.n_vars, &self.book.formula.told, assumptions)
+            };
             self.watch.query(&Query::put(goal, Some(answer.is_some()), script));
         }
         Ok(answer)
     }
 
     fn report(mut self, stop: StopReason) -> Report {
-        let (decisions, conflicts) = self.core.effort();
+        let (decisions, conflicts) = self.asker.effort();
         self.findings.note_effort(decisions, conflicts);
         self.findings.report(stop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Source;
+    use crate::execution::{MemoryModel, interpret};
+    use crate::frontend::ut;
+    use crate::search::Unwatched;
+    use crate::solver::verify;
+    use std::sync::Arc;
+
+    /// Says why an answer is wrong, if it is.
+    fn judged<S: Describe>(search: &Cumulative<'_, S>, solution: &Solution) -> Result<(), String> {
+        let (problem, nodes) = search.book.problem_of(solution);
+        verify(&problem, &search.book.formula.told, &nodes)
+    }
+
+    #[test]
+    fn an_answer_in_another_order_or_without_its_end_is_not_verified() {
+        let text = "shared x, y; thread a { x = 1; fence; let r = y; } thread b { y = 1; x = 2; let s = x; } \
+                    mutex m; thread c * 2 { lock(m); x += 1; unlock(m); }";
+        let program = ut::parse(Arc::new(Source::new("test.ut", text)), &Default::default()).expect("it is a program");
+        let subject = interpret(&program);
+        for memory in MemoryModel::MACHINES {
+            let options = Options::new(memory);
+            let mut search = Cumulative::new(&subject, &options, &Unwatched);
+            let ends = search.finish().expect("it comes to an end");
+            let mut enumeration = search.enumerate(ends);
+            let mut n = 0;
+            while let Some((_, solution)) = search.next_combination(&mut enumeration).expect("it can be asked") {
+                assert_eq!(judged(&search, &solution), Ok(()));
+                let backwards: Vec<_> = solution.order.iter().rev().copied().collect();
+                assert!(judged(&search, &solution.in_order(backwards)).is_err());
+                let shorter = solution.order[..solution.order.len() - 1].to_vec();
+                assert!(judged(&search, &solution.in_order(shorter)).is_err());
+                // Where what a thread sees depends on it, two neighbours cannot be swapped.
+                let swapped = (1..solution.order.len()).map(|at| {
+                    let mut order = solution.order.clone();
+                    order.swap(at - 1, at);
+                    judged(&search, &solution.in_order(order)).is_err()
+                });
+                assert!(swapped.filter(|&is_wrong| is_wrong).count() > 2);
+                n += 1;
+            }
+            assert!(n > 2);
+        }
     }
 }

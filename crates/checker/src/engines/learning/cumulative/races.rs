@@ -1,15 +1,13 @@
 //! Data races, asked of the finished book: two threads whose next operations access the same plain cell.
 
-use super::book::{Book, Meaning, NodeId, WriteId};
-use super::ordering::Happening;
 use super::over::until;
-use super::{Search, Verdict};
+use super::{Cumulative, Verdict};
 use crate::base::ThreadKey;
 use crate::execution::{CellAccess, Describe};
+use crate::knowledge::book::{Book, Happening, Meaning, NodeId, WriteId};
 use crate::knowledge::causality::is_buffered;
 use crate::search::StopReason;
-use crate::solver::Goal;
-use batsat::Lit;
+use crate::solver::{Goal, Lit};
 use std::collections::BTreeMap;
 
 /// Accesses of one thread at one place to one location.
@@ -20,7 +18,7 @@ struct Site {
     access: CellAccess,
 }
 
-impl<S: Describe> Search<'_, S> {
+impl<S: Describe> Cumulative<'_, S> {
     pub(super) fn ask_for_races(&mut self) -> Verdict {
         if !self.findings.judge.looks_at_states() {
             return Ok(());

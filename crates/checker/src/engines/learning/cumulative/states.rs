@@ -1,14 +1,11 @@
 //! Every combination of thread histories, enumerated from the finished book without running anything.
 
-use super::Search;
-use super::book::{Meaning, NodeId, Wanted};
-use super::over::Ends;
-use super::solve::{Solution, taken};
+use super::Cumulative;
 use crate::execution::Describe;
+use crate::knowledge::book::{Ends, Meaning, NodeId, Solution, Wanted, taken};
 use crate::search::StopReason;
-use crate::solver::Goal;
+use crate::solver::{Goal, Lit};
 use crate::trace::Combination;
-use batsat::Lit;
 use std::collections::BTreeMap;
 
 /// An enumeration under way.
@@ -19,7 +16,7 @@ pub(super) struct Enumeration {
     results: BTreeMap<(NodeId, i64), Lit>,
 }
 
-impl<S: Describe> Search<'_, S> {
+impl<S: Describe> Cumulative<'_, S> {
     /// Begins to enumerate all combinations of complete histories. Requires that the book is finished.
     pub(super) fn enumerate(&mut self, ends: Ends) -> Enumeration {
         let goal = self.book.formula.var(Meaning::Other);

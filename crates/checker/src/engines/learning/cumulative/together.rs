@@ -3,9 +3,9 @@
 //! They go in rounds. What one has found in a round, all of them run and enter, in the order of the workers. So their books stay the same, and so does everything
 //! that is found, however fast anybody is.
 
-use super::book::EdgeId;
-use super::{Search, Verdict};
+use super::{Cumulative, Verdict};
 use crate::execution::{Comparable, Describe};
+use crate::knowledge::book::EdgeId;
 use crate::knowledge::causality::Prediction;
 use crate::search::{Options, StopReason, Watch};
 use std::sync::{Barrier, Mutex, PoisonError};
@@ -51,7 +51,7 @@ impl Exchange {
 
 /// Runs until everything is known, with the help of others. The search is left as if it had done it all alone.
 pub(super) fn explore<'a, S: Comparable>(
-    search: &mut Search<'a, S>,
+    search: &mut Cumulative<'a, S>,
     subject: &'a S,
     options: &'a Options,
     watch: &'a dyn Watch,
@@ -62,7 +62,7 @@ pub(super) fn explore<'a, S: Comparable>(
         for worker in 1..n_workers {
             let exchange = &exchange;
             scope.spawn(move || {
-                let mut search = Search::new(subject, options, watch);
+                let mut search = Cumulative::new(subject, options, watch);
                 let begun = search.execute(&Prediction(vec![])).map(drop);
                 // The first worker tells why it ended.
                 let _ = search.explore_share(begun, Share { worker, n_workers }, exchange);
@@ -72,7 +72,7 @@ pub(super) fn explore<'a, S: Comparable>(
     })
 }
 
-impl<S: Describe> Search<'_, S> {
+impl<S: Describe> Cumulative<'_, S> {
     /// Runs until everything is known, alone.
     pub(super) fn explore_alone(&mut self) -> Result<(), StopReason> {
         self.explore_share(Ok(()), Share { worker: 0, n_workers: 1 }, &Exchange::new(1))

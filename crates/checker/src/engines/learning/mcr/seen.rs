@@ -5,7 +5,7 @@
 //! that part alike are intersections of such sets, one set per thread. There are few of those, however many executions have been seen.
 
 use crate::base::ThreadKey;
-use crate::knowledge::causality::{Causality, Parting, Thread};
+use crate::knowledge::causality::{CausalThread, Causality, Parting};
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl Seen {
 
     /// The ways in which executions from a number on part from the run.
     pub(super) fn partings(&self, causality: &Causality, since: u32) -> Vec<Vec<Parting>> {
-        let alike = |thread: &Thread| {
+        let alike = |thread: &CausalThread| {
             let mut alike: BTreeMap<Parting, RoaringBitmap> = BTreeMap::new();
             self.walk(causality, thread, |agreed, next, executions| {
                 *alike.entry(causality.parting(thread, agreed, next)).or_default() |= executions;
@@ -57,7 +57,7 @@ impl Seen {
 
     /// For each execution from a number on that is a beginning of the run, how much each thread does in it.
     pub(super) fn beginnings(&self, causality: &Causality, since: u32) -> Vec<Vec<usize>> {
-        let alike = |thread: &Thread| {
+        let alike = |thread: &CausalThread| {
             let mut alike = Vec::new();
             self.walk(causality, thread, |agreed, next, executions| {
                 if next.is_none() {
@@ -70,7 +70,12 @@ impl Seen {
     }
 
     /// Shows the executions in which the thread agrees with the run for so long, and then has this result, or ends.
-    fn walk(&self, causality: &Causality, thread: &Thread, mut show: impl FnMut(usize, Option<i64>, &RoaringBitmap)) {
+    fn walk(
+        &self,
+        causality: &Causality,
+        thread: &CausalThread,
+        mut show: impl FnMut(usize, Option<i64>, &RoaringBitmap),
+    ) {
         let Some(tree) = self.trees.get(&thread.key) else { return show(0, None, &self.all) };
         let history = causality.history(thread);
         let not_started = &self.all - &tree.nodes[0].executions;
@@ -83,7 +88,7 @@ impl Seen {
             let mut ending = node.executions.clone();
             let mut follow = None;
             for &child in &node.children {
-                let Node { results, executions, .. } = &tree.nodes[child as usize];
+                let TreeNode { results, executions, .. } = &tree.nodes[child as usize];
                 ending -= executions;
                 match history.get(agreed) {
                     Some(&result) if result == results[0] => follow = Some((child, results.len())),
@@ -136,11 +141,11 @@ fn intersect<P: Copy>(
 
 /// The histories of one thread.
 struct Tree {
-    nodes: Vec<Node>,
+    nodes: Vec<TreeNode>,
 }
 
 /// A part of one or more histories.
-struct Node {
+struct TreeNode {
     parent: u32,
     /// What it adds to its parent: nothing at the root, something everywhere else.
     results: Vec<i64>,
@@ -151,13 +156,13 @@ struct Node {
 
 impl Default for Tree {
     fn default() -> Tree {
-        Tree { nodes: vec![Node::new(0, Vec::new())] }
+        Tree { nodes: vec![TreeNode::new(0, Vec::new())] }
     }
 }
 
-impl Node {
-    fn new(parent: u32, results: Vec<i64>) -> Node {
-        Node { parent, results, children: Vec::new(), executions: RoaringBitmap::new() }
+impl TreeNode {
+    fn new(parent: u32, results: Vec<i64>) -> TreeNode {
+        TreeNode { parent, results, children: Vec::new(), executions: RoaringBitmap::new() }
     }
 }
 
@@ -179,7 +184,7 @@ impl Tree {
 
     fn push(&mut self, parent: u32, results: Vec<i64>) -> u32 {
         let number = self.nodes.len() as u32;
-        self.nodes.push(Node::new(parent, results));
+        self.nodes.push(TreeNode::new(parent, results));
         self.nodes[parent as usize].children.push(number);
         number
     }
@@ -189,7 +194,7 @@ impl Tree {
         let number = self.nodes.len() as u32;
         let this = &mut self.nodes[node as usize];
         let rest = this.results.split_off(n_first);
-        let before = Node {
+        let before = TreeNode {
             parent: std::mem::replace(&mut this.parent, number),
             results: std::mem::replace(&mut this.results, rest),
             children: vec![node],

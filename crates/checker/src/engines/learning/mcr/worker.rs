@@ -300,9 +300,10 @@ impl<'a, 'p, S: Describe> Worker<'a, 'p, S> {
             }
         };
         self.watch.query(&Query::new(goal, solver, &[assumption], &answer));
-        Ok(match answer {
-            Answer::Yes(solution) => Some(solution),
-            Answer::No | Answer::Unknown => None,
-        })
+        match answer {
+            Answer::Yes(solution) => Ok(Some(solution)),
+            Answer::No | Answer::Unknown => Ok(None),
+            Answer::Wrong(why) => Err(StopReason::Failed(format!("an answer of the solver is wrong: {why}"))),
+        }
     }
 }

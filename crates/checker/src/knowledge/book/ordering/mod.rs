@@ -13,10 +13,9 @@ mod see;
 mod tell;
 mod undo;
 
-use super::book::{Book, EdgeId, Meaning, NodeId, WriteId};
+use super::{Book, EdgeId, Meaning, NodeId, WriteId};
 use crate::base::Loc;
-use crate::solver::{Levels, Place, Precedence, Reasons};
-use batsat::Lit;
+use crate::solver::{Consistency, Levels, Lit, Point, Precedence, Reasons, Trail};
 use put::CommitChains;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
@@ -28,7 +27,7 @@ const NONE: u32 = u32::MAX;
 
 /// The literals that say which of two writes comes first, kept for as long as a search lasts.
 #[derive(Default)]
-pub(super) struct Orders {
+pub(crate) struct Orders {
     /// For each pair, the smaller number first: the literal that says that it is before the other.
     literals: FxHashMap<(WriteId, WriteId), Lit>,
     /// For each write: another, and the literal that says that this one is before it.
@@ -37,19 +36,19 @@ pub(super) struct Orders {
 
 impl Orders {
     /// There are so many writes now.
-    pub(super) fn make_room(&mut self, n_writes: usize) {
+    pub(crate) fn make_room(&mut self, n_writes: usize) {
         self.of_write.resize(n_writes, vec![]);
     }
 
     /// The literal that says that one write is before another, if there is one.
-    pub(super) fn literal(&self, first: WriteId, second: WriteId) -> Option<Lit> {
+    pub(crate) fn literal(&self, first: WriteId, second: WriteId) -> Option<Lit> {
         match first < second {
             true => self.literals.get(&(first, second)).copied(),
             false => self.literals.get(&(second, first)).map(|&lit| !lit),
         }
     }
 
-    pub(super) fn insert(&mut self, first: WriteId, second: WriteId, lit: Lit) {
+    pub(crate) fn insert(&mut self, first: WriteId, second: WriteId, lit: Lit) {
         let pair = if first < second { ((first, second), lit) } else { ((second, first), !lit) };
         self.literals.insert(pair.0, pair.1);
         self.of_write[first as usize].push((second, lit));
@@ -58,11 +57,11 @@ impl Orders {
 }
 
 /// The book together with what the ordering needs while the core searches.
-pub(super) struct Ordered<'b, 'a> {
+pub(crate) struct Ordered<'b, 'a> {
     book: &'b Book<'a>,
     orders: &'b mut Orders,
     /// Pairs that have been given a literal since the core was told of the book.
-    pub(super) named: Vec<(WriteId, WriteId)>,
+    pub(crate) named: Vec<(WriteId, WriteId)>,
     /// Called now and then: whoever has a clock can look at it.
     look: &'b dyn Fn(),
     /// Literals since then.
@@ -74,8 +73,8 @@ pub(super) struct Ordered<'b, 'a> {
     /// What is at each place.
     happenings: Vec<Happening>,
     /// Where each node's operation is, and each write.
-    issues: Vec<Place>,
-    writes: Vec<Place>,
+    issues: Vec<Point>,
+    writes: Vec<Point>,
     /// The edge that is true, of each node.
     taken: Vec<EdgeId>,
     /// Nodes whose edge is true and that may have no place yet.
@@ -112,31 +111,29 @@ pub(super) struct Ordered<'b, 'a> {
     closed: Reasons,
     told_closed: bool,
     /// What the core has asked to explain since it last looked for something: in the end, why there is no solution.
-    pub(super) asked: Vec<Lit>,
+    pub(crate) asked: Vec<Lit>,
     /// Why literals are true that the core was told of.
     why: FxHashMap<Lit, Reasons>,
     undo: Vec<Undo>,
     n_seen: usize,
     levels: Levels<Mark>,
     /// The order found last.
-    pub(super) found: Vec<Happening>,
+    pub(crate) found: Vec<Happening>,
     /// Whether that is all of it.
     is_whole: bool,
 }
 
 /// Something that happens in an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Happening {
+pub(crate) enum Happening {
     /// An operation is performed, by an edge.
     Issue(EdgeId),
     /// A write goes to memory.
     Commit(WriteId),
 }
 
-type Outcome = Result<(), Reasons>;
-
 impl<'b, 'a> Ordered<'b, 'a> {
-    pub(super) fn new(book: &'b Book<'a>, orders: &'b mut Orders, truth: Lit, look: &'b dyn Fn()) -> Ordered<'b, 'a> {
+    pub(crate) fn new(book: &'b Book<'a>, orders: &'b mut Orders, truth: Lit, look: &'b dyn Fn()) -> Ordered<'b, 'a> {
         let (n_nodes, n_writes, n_threads) = (book.nodes.len(), book.writes.len(), book.threads.len());
         orders.make_room(n_writes);
         let commit_chains = CommitChains::new(book);
@@ -185,7 +182,7 @@ impl<'b, 'a> Ordered<'b, 'a> {
     }
 
     fn meaning(&self, lit: Lit) -> Meaning {
-        let (var, known) = (lit.var().idx() as usize, &self.book.formula.meanings);
+        let (var, known) = (lit.var() as usize, &self.book.formula.meanings);
         match known.get(var) {
             Some(&meaning) => meaning,
             None => {
@@ -206,9 +203,9 @@ impl<'b, 'a> Ordered<'b, 'a> {
     }
 
     /// Takes note of everything that has become true.
-    fn note(&mut self, trail: &[Lit]) -> Outcome {
+    fn note(&mut self, trail: &Trail<'_, '_>) -> Consistency {
         self.put_waiting()?;
-        while let Some(&lit) = trail.get(self.n_seen) {
+        while let Some(lit) = trail.get(self.n_seen) {
             self.n_seen += 1;
             self.note_one(lit)?;
         }
@@ -221,15 +218,15 @@ impl<'b, 'a> Ordered<'b, 'a> {
         }
     }
 
-    fn note_one(&mut self, lit: Lit) -> Outcome {
+    fn note_one(&mut self, lit: Lit) -> Consistency {
         match self.meaning(lit) {
             Meaning::Order(first, second) => {
                 self.undo.push(Undo::Order(lit));
                 self.true_orders.insert(lit);
-                let (first, second) = if lit.sign() { (first, second) } else { (second, first) };
+                let (first, second) = if lit.is_positive() { (first, second) } else { (second, first) };
                 self.apply_order(lit, first, second)
             }
-            _ if !lit.sign() => Ok(()),
+            _ if !lit.is_positive() => Ok(()),
             Meaning::Edge(edge) => {
                 let node = self.book.edges[edge as usize].node;
                 self.undo.push(Undo::Taken(node));
@@ -284,7 +281,7 @@ impl<'b, 'a> Ordered<'b, 'a> {
     }
 
     /// One write is before the other, by a literal, if both are in their places.
-    fn apply_order(&mut self, lit: Lit, first: WriteId, second: WriteId) -> Outcome {
+    fn apply_order(&mut self, lit: Lit, first: WriteId, second: WriteId) -> Consistency {
         let [from, to] = [first, second].map(|write| self.writes[write as usize]);
         if from == NONE || to == NONE {
             return Ok(());
@@ -294,6 +291,6 @@ impl<'b, 'a> Ordered<'b, 'a> {
 }
 
 /// The location that a write goes to, if it is one in memory.
-pub(super) fn loc_of(book: &Book<'_>, write: WriteId) -> Option<Loc> {
+pub(crate) fn loc_of(book: &Book<'_>, write: WriteId) -> Option<Loc> {
     book.cells[book.writes[write as usize].cell as usize].cell.loc()
 }

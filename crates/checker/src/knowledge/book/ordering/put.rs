@@ -4,22 +4,22 @@
 //! only where the graph says that it comes after the one before it and before the one after it. (Other ways may yet become known.)
 
 use super::undo::Undo;
-use super::{Happening, NONE, Ordered, Outcome};
+use super::{Consistency, Happening, NONE, Ordered};
 use crate::base::Loc;
-use crate::engines::learning::cumulative::book::{Book, EdgeId, Meaning, NodeId, WriteId};
+use crate::knowledge::book::{Book, EdgeId, Meaning, NodeId, WriteId};
 use crate::knowledge::causality::{commit_chain, drains, is_barrier, is_buffered};
-use crate::solver::{Place, Reasons};
+use crate::solver::{Point, Reasons};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 /// The chains of commits: for each thread one for each key of [`commit_chain`].
-pub(super) struct CommitChains {
+pub(crate) struct CommitChains {
     numbers: FxHashMap<(u32, Option<Loc>), u32>,
     of_thread: Vec<Vec<u32>>,
 }
 
 impl CommitChains {
-    pub(super) fn new(book: &Book<'_>) -> CommitChains {
+    pub(crate) fn new(book: &Book<'_>) -> CommitChains {
         let n_threads = book.threads.len();
         let mut chains = CommitChains { numbers: FxHashMap::default(), of_thread: vec![vec![]; n_threads] };
         for write in &book.writes {
@@ -38,14 +38,14 @@ impl CommitChains {
         chains
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.numbers.len()
     }
 }
 
 impl Ordered<'_, '_> {
     /// Puts what had to wait into place, where it can be now.
-    pub(super) fn put_waiting(&mut self) -> Outcome {
+    pub(crate) fn put_waiting(&mut self) -> Consistency {
         if self.waiting.is_empty() {
             return Ok(());
         }
@@ -56,7 +56,7 @@ impl Ordered<'_, '_> {
     }
 
     /// Puts the operation of a node, whose edge is true, and the writes that it makes into their places, if they have one.
-    pub(super) fn put(&mut self, id: NodeId) -> Outcome {
+    pub(crate) fn put(&mut self, id: NodeId) -> Consistency {
         let book = self.book;
         let node = &book.nodes[id as usize];
         let (thread, index) = (node.thread, node.depth);
@@ -98,7 +98,7 @@ impl Ordered<'_, '_> {
         edge.key.child.map_or(Ok(()), |child| self.fork(by, child, issue))
     }
 
-    pub(super) fn node_at(&self, place: Place) -> NodeId {
+    pub(crate) fn node_at(&self, place: Point) -> NodeId {
         match self.happenings[place as usize] {
             Happening::Issue(edge) => self.book.edges[edge as usize].node,
             Happening::Commit(write) => self.book.edges[self.book.writes[write as usize].edge as usize].node,
@@ -106,7 +106,7 @@ impl Ordered<'_, '_> {
     }
 
     /// The first operation of a thread comes after its fork.
-    fn put_fork(&mut self, thread: u32, issue: Place, is_first: bool) -> Outcome {
+    fn put_fork(&mut self, thread: u32, issue: Point, is_first: bool) -> Consistency {
         let by = self.forked[thread as usize];
         if !is_first || by == NONE {
             return Ok(());
@@ -116,7 +116,7 @@ impl Ordered<'_, '_> {
         self.precedence.arc(fork, issue, smallvec![edge.lit])
     }
 
-    fn fork(&mut self, by: EdgeId, child: NodeId, issue: Place) -> Outcome {
+    fn fork(&mut self, by: EdgeId, child: NodeId, issue: Point) -> Consistency {
         let thread = self.book.nodes[child as usize].thread;
         if self.forked[thread as usize] != NONE {
             return Ok(());
@@ -130,7 +130,7 @@ impl Ordered<'_, '_> {
     }
 
     /// Rules 2 and 3 of the memory models, for an operation: what it drains, and what it keeps apart.
-    fn put_after_commits(&mut self, thread: u32, issue: Place, by: EdgeId) -> Outcome {
+    fn put_after_commits(&mut self, thread: u32, issue: Point, by: EdgeId) -> Consistency {
         let edge = &self.book.edges[by as usize];
         let operation = self.book.operation(edge.node);
         let index = self.book.nodes[edge.node as usize].depth;
@@ -157,7 +157,7 @@ impl Ordered<'_, '_> {
     }
 
     /// A commit comes before those of other chains from an index on, because of a barrier.
-    fn keep_apart(&mut self, earlier: Place, own: u32, index: u32, barrier: EdgeId, chains: &[u32]) -> Outcome {
+    fn keep_apart(&mut self, earlier: Point, own: u32, index: u32, barrier: EdgeId, chains: &[u32]) -> Consistency {
         for &chain in chains.iter().filter(|&&chain| chain != own) {
             if let Some(later) = self.precedence.first_from(chain, index) {
                 self.precedence.arc(earlier, later, smallvec![self.book.edges[barrier as usize].lit])?;
@@ -167,7 +167,7 @@ impl Ordered<'_, '_> {
     }
 
     /// The place where a write takes effect: its commit, or its issue.
-    fn put_commit(&mut self, thread: u32, issue: Place, by: EdgeId, write: WriteId) -> Result<Place, Reasons> {
+    fn put_commit(&mut self, thread: u32, issue: Point, by: EdgeId, write: WriteId) -> Result<Point, Reasons> {
         let book = self.book;
         let node = book.edges[by as usize].node;
         let buffered = is_buffered(book.memory, book.operation(node));
@@ -213,7 +213,7 @@ impl Ordered<'_, '_> {
     }
 
     /// A commit that comes late, as far as what it comes after is there.
-    pub(super) fn put_late(&mut self, meaning: Meaning) -> Outcome {
+    pub(crate) fn put_late(&mut self, meaning: Meaning) -> Consistency {
         let (Meaning::Late(write) | Meaning::AfterFree(write, _)) = meaning else { return Ok(()) };
         let (commit, lit) = (self.writes[write as usize], self.book.late_literals[&meaning]);
         if commit == NONE {

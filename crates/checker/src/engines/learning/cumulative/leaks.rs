@@ -3,72 +3,15 @@
 //! Where it is seen who gives back the last reference, counts are values like others, and the question is whether one is left. Where it is not, taking and giving back
 //! are not ordered, and nobody counts; a reference is left if it is taken, and nowhere given back.
 
-use super::book::{Meaning, NodeId};
-use super::effect::{Cell, Test, is_quiet};
-use super::over::Ends;
-use super::{Search, Verdict};
+use super::{Cumulative, Verdict};
 use crate::base::Loc;
-use crate::execution::{Count, Describe, Operation};
+use crate::execution::Describe;
+use crate::knowledge::book::{Cell, Ends, Meaning, Test, is_quiet};
 use crate::search::StopReason;
-use crate::solver::Goal;
-use batsat::Lit;
-use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::solver::{Goal, Lit};
+use std::collections::BTreeSet;
 
-/// References to what nobody sees go, by where they are taken; or there from the start.
-#[derive(Default)]
-pub(super) struct References {
-    /// Where each is given back.
-    given_back: BTreeMap<(Loc, Option<NodeId>), BTreeSet<NodeId>>,
-    /// In the run that is looked at: where each is taken and given back, by the run's own number of it.
-    taken: FxHashMap<(Loc, u32), NodeId>,
-    returned: Vec<(Loc, u32, NodeId)>,
-    /// What has references that nobody counts, and what somebody looks at.
-    quiet: BTreeSet<Loc>,
-    seen: BTreeSet<Loc>,
-}
-
-impl References {
-    /// Says whether what these operations, and those before, look at is never something that nobody counts.
-    pub(super) fn tell_apart<'r>(&mut self, operations: impl Iterator<Item = &'r Operation>) -> bool {
-        for operation in operations {
-            let kind = if is_quiet(operation) { &mut self.quiet } else { &mut self.seen };
-            kind.extend(operation.loc());
-        }
-        self.quiet.is_disjoint(&self.seen)
-    }
-
-    /// A run is looked at.
-    pub(super) fn begin(&mut self) {
-        self.taken.clear();
-        self.returned.clear();
-    }
-
-    /// The run performed a node's operation.
-    pub(super) fn note(&mut self, node: NodeId, operation: &Operation) {
-        if let Some(Count { loc, by, reference, .. }) = operation.count()
-            && is_quiet(operation)
-        {
-            match by > 0 {
-                true => drop(self.taken.insert((loc, reference), node)),
-                false => self.returned.push((loc, reference, node)),
-            }
-        }
-    }
-
-    /// The run is over.
-    pub(super) fn end(&mut self) {
-        for (&(loc, _), &node) in &self.taken {
-            self.given_back.entry((loc, Some(node))).or_default();
-        }
-        for (loc, reference, node) in self.returned.drain(..) {
-            let taken = self.taken.get(&(loc, reference)).copied();
-            self.given_back.entry((loc, taken)).or_default().insert(node);
-        }
-    }
-}
-
-impl<S: Describe> Search<'_, S> {
+impl<S: Describe> Cumulative<'_, S> {
     /// Executions after which there are references to something.
     pub(super) fn ask_for_leaks(&mut self, ends: &mut Ends) -> Verdict {
         let mut left = self.counts_left(ends);

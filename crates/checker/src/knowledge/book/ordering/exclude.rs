@@ -2,23 +2,22 @@
 //!
 //! The end of a section may not be known yet, but whatever its thread does while it holds the lock is before it.
 
-use super::{Happening, NONE, Ordered, Outcome};
-use crate::engines::learning::cumulative::book::{NodeId, WriteId};
-use crate::engines::learning::cumulative::sections::Lock;
-use crate::solver::{Place, Reasons};
-use batsat::Lit;
+use super::{Consistency, Happening, NONE, Ordered};
+use crate::knowledge::book::sections::Lock;
+use crate::knowledge::book::{NodeId, WriteId};
+use crate::solver::{Lit, Point, Reasons};
 use smallvec::{SmallVec, smallvec};
 
 impl Ordered<'_, '_> {
     /// A cell has been found to be a lock.
-    pub(super) fn exclude_all(&mut self, cell: u32) -> Outcome {
+    pub(crate) fn exclude_all(&mut self, cell: u32) -> Consistency {
         let writes = self.written[cell as usize].iter().flat_map(|of_thread| of_thread.1.iter().copied());
         let takers: Vec<WriteId> = writes.filter(|&write| self.takes(cell, write)).collect();
         takers.into_iter().try_for_each(|taker| self.exclude_later(cell, taker))
     }
 
     /// Something has its place, or has come to be after something in a chain: sections that began before it were over before its own began.
-    pub(super) fn exclude_at(&mut self, place: Place, chain: Option<u32>) -> Outcome {
+    pub(crate) fn exclude_at(&mut self, place: Point, chain: Option<u32>) -> Consistency {
         for (cell, taker) in self.sections_at(place) {
             let thread = self.writer(taker);
             for at in 0..self.written[cell as usize].len() {
@@ -37,7 +36,7 @@ impl Ordered<'_, '_> {
     }
 
     /// A write has its place. If it begins a section or ends it, there may be sections of others that come later.
-    pub(super) fn exclude_from(&mut self, write: WriteId) -> Outcome {
+    pub(crate) fn exclude_from(&mut self, write: WriteId) -> Consistency {
         let cell = self.book.writes[write as usize].cell;
         if !self.locks[cell as usize] {
             return Ok(());
@@ -52,7 +51,7 @@ impl Ordered<'_, '_> {
     }
 
     /// A section, and the next of each other thread that does not end before it begins.
-    fn exclude_later(&mut self, cell: u32, first: WriteId) -> Outcome {
+    fn exclude_later(&mut self, cell: u32, first: WriteId) -> Consistency {
         let (from, thread) = (self.writes[first as usize], self.writer(first));
         for at in 0..self.written[cell as usize].len() {
             let (other, writes) = &self.written[cell as usize][at];
@@ -74,7 +73,7 @@ impl Ordered<'_, '_> {
     }
 
     /// One section begins before a place in another: it is over before the other begins.
-    fn exclude(&mut self, cell: u32, first: WriteId, second: WriteId, place: Place) -> Outcome {
+    fn exclude(&mut self, cell: u32, first: WriteId, second: WriteId, place: Point) -> Consistency {
         let Some(lock) = self.lock(cell) else { return Ok(()) };
         let (is_lock, given_back) = (lock.lit, lock.given_back[&first]);
         let [from, to] = [first, second].map(|write| self.writes[write as usize]);
@@ -96,12 +95,12 @@ impl Ordered<'_, '_> {
     }
 
     /// How a cell is used, if it is known to be a lock.
-    pub(super) fn lock(&self, cell: u32) -> Option<&Lock> {
+    pub(crate) fn lock(&self, cell: u32) -> Option<&Lock> {
         self.book.sections.locks.get(&cell)
     }
 
     /// The locks that a thread holds at a place, each with the write that has taken it.
-    fn sections_at(&self, place: Place) -> SmallVec<[(u32, WriteId); 2]> {
+    fn sections_at(&self, place: Point) -> SmallVec<[(u32, WriteId); 2]> {
         let (edge, commit) = match self.happenings[place as usize] {
             Happening::Issue(edge) => (&self.book.edges[edge as usize], None),
             Happening::Commit(write) => (&self.book.edges[self.book.writes[write as usize].edge as usize], Some(write)),
@@ -123,7 +122,7 @@ impl Ordered<'_, '_> {
     }
 
     /// The writes at a place that take locks.
-    pub(super) fn takers_at(&self, place: Place) -> SmallVec<[WriteId; 2]> {
+    pub(crate) fn takers_at(&self, place: Point) -> SmallVec<[WriteId; 2]> {
         let cell = |write: WriteId| self.book.writes[write as usize].cell;
         let takes = |write: &WriteId| self.locks[cell(*write) as usize] && self.takes(cell(*write), *write);
         self.writes_at(place).into_iter().filter(takes).collect()
@@ -152,7 +151,7 @@ impl Ordered<'_, '_> {
     }
 
     /// The last place that is known to be in a section.
-    fn latest(&self, cell: u32, taker: WriteId) -> Place {
+    fn latest(&self, cell: u32, taker: WriteId) -> Point {
         if let Some(giver) = self.giver(cell, taker) {
             return self.writes[giver as usize];
         }
@@ -163,7 +162,7 @@ impl Ordered<'_, '_> {
         inside.last().unwrap_or(self.writes[taker as usize])
     }
 
-    fn happens_at(&self, place: Place) -> Lit {
+    fn happens_at(&self, place: Point) -> Lit {
         match self.happenings[place as usize] {
             Happening::Issue(edge) => self.book.edges[edge as usize].lit,
             Happening::Commit(write) => self.happens(write),

@@ -4,8 +4,8 @@
 //! and the ordering propagates it to each of them. With one assumption for each list, the core spent most of its time
 //! on assumptions.
 
-use super::book::{AccessId, Book, List, Meaning, NodeId, Source, Wanted, WriteId};
-use batsat::Lit;
+use super::{AccessId, Book, List, Meaning, NodeId, Source, Wanted, WriteId};
+use crate::solver::Lit;
 use rustc_hash::FxHashSet;
 
 /// How many times as many it names each time that it needs more.
@@ -13,7 +13,7 @@ const GROWTH: usize = 4;
 
 impl Book<'_> {
     /// From now on the literal needs a source with one of the values.
-    pub(super) fn list(&mut self, access: AccessId, values: Wanted, lit: Lit) -> u32 {
+    pub(crate) fn list(&mut self, access: AccessId, values: Wanted, lit: Lit) -> u32 {
         let list = self.lists.len() as u32;
         let more = self.formula.var(Meaning::More(list));
         self.formula.clause([!lit, more]);
@@ -23,7 +23,7 @@ impl Book<'_> {
     }
 
     /// Names more sources. Says whether there were any.
-    pub(super) fn widen(&mut self, list: u32) -> bool {
+    pub(crate) fn widen(&mut self, list: u32) -> bool {
         let candidates = self.candidates(list);
         if candidates.is_empty() {
             return false;

@@ -5,14 +5,14 @@
 //! the earliest after `w`; and, later on, only those that a clock has come to know.
 
 use super::undo::Undo;
-use super::{Happening, NONE, Ordered, Outcome};
-use crate::engines::learning::cumulative::book::{EdgeId, Source, WriteId};
-use crate::solver::{Place, Reasons};
+use super::{Consistency, Happening, NONE, Ordered};
+use crate::knowledge::book::{EdgeId, Source, WriteId};
+use crate::solver::{Point, Reasons};
 use smallvec::{SmallVec, smallvec};
 
 impl Ordered<'_, '_> {
     /// Puts a true source into force, if both ends are in their places.
-    pub(super) fn see(&mut self, number: u32) -> Outcome {
+    pub(crate) fn see(&mut self, number: u32) -> Consistency {
         let source = self.book.sources[number as usize];
         let seen = source.write.map(|write| self.writes[write as usize]);
         if self.in_force[number as usize] || seen == Some(NONE) {
@@ -38,7 +38,7 @@ impl Ordered<'_, '_> {
     }
 
     /// What it sees comes before the read, unless it is its own; and after what the reader wrote itself.
-    fn see_beyond_own(&mut self, source: &Source, cell: u32, read: Place, seen: Option<Place>) -> Outcome {
+    fn see_beyond_own(&mut self, source: &Source, cell: u32, read: Point, seen: Option<Point>) -> Consistency {
         let own = self.own(source, cell);
         if own.is_some() && own == source.write {
             return Ok(());
@@ -57,7 +57,7 @@ impl Ordered<'_, '_> {
     }
 
     /// The latest write to the cell that the reader made itself before.
-    pub(super) fn own(&self, source: &Source, cell: u32) -> Option<WriteId> {
+    pub(crate) fn own(&self, source: &Source, cell: u32) -> Option<WriteId> {
         let node = self.book.accesses[source.access as usize].node?;
         let reader = &self.book.nodes[node as usize];
         let of_thread = &self.written[cell as usize].iter().find(|of| of.0 == reader.thread)?.1;
@@ -70,13 +70,13 @@ impl Ordered<'_, '_> {
     }
 
     /// How far on in its thread a write is issued.
-    pub(super) fn depth(&self, write: WriteId) -> u32 {
+    pub(crate) fn depth(&self, write: WriteId) -> u32 {
         let edge = self.book.writes[write as usize].edge;
         self.book.nodes[self.book.edges[edge as usize].node as usize].depth
     }
 
     /// The latest writes before the read are before what it sees.
-    fn hide_earlier(&mut self, source: &Source, cell: u32, read: Place) -> Outcome {
+    fn hide_earlier(&mut self, source: &Source, cell: u32, read: Point) -> Consistency {
         for at in 0..self.written[cell as usize].len() {
             let writes = &self.written[cell as usize][at].1;
             let before = |&write: &WriteId| {
@@ -92,7 +92,7 @@ impl Ordered<'_, '_> {
     }
 
     /// A write that is before the read is before what it sees.
-    fn hide(&mut self, other: WriteId, source: &Source, read: Place) -> Outcome {
+    fn hide(&mut self, other: WriteId, source: &Source, read: Point) -> Consistency {
         // That the initial value is seen puts the read before every write at once.
         let Some(seen) = source.write else { return Ok(()) };
         let [from, to] = [other, seen].map(|write| self.writes[write as usize]);
@@ -105,7 +105,7 @@ impl Ordered<'_, '_> {
     }
 
     /// One write comes before another: the core is to know.
-    fn comes_before(&mut self, first: WriteId, second: WriteId, mut why: Reasons) -> Outcome {
+    fn comes_before(&mut self, first: WriteId, second: WriteId, mut why: Reasons) -> Consistency {
         let [from, to] = [first, second].map(|write| self.writes[write as usize]);
         if self.precedence.is_before(from, to) {
             return Ok(());
@@ -119,7 +119,7 @@ impl Ordered<'_, '_> {
     }
 
     /// The read is before the earliest writes after what it sees.
-    fn hide_later(&mut self, source: &Source, cell: u32, read: Place, seen: Option<Place>) -> Outcome {
+    fn hide_later(&mut self, source: &Source, cell: u32, read: Point, seen: Option<Point>) -> Consistency {
         for at in 0..self.written[cell as usize].len() {
             let writes = &self.written[cell as usize][at].1;
             let not_after = |&write: &WriteId| {
@@ -135,7 +135,7 @@ impl Ordered<'_, '_> {
     }
 
     /// The read is before a write that is after what it sees.
-    fn read_before(&mut self, read: Place, source: &Source, other: WriteId) -> Outcome {
+    fn read_before(&mut self, read: Point, source: &Source, other: WriteId) -> Consistency {
         let write = self.writes[other as usize];
         if self.precedence.is_before(read, write) {
             return Ok(());
@@ -148,7 +148,7 @@ impl Ordered<'_, '_> {
     }
 
     /// What is seen when all is over comes after every other write.
-    fn see_last(&mut self, number: u32, cell: u32) -> Outcome {
+    fn see_last(&mut self, number: u32, cell: u32) -> Consistency {
         if self.over.is_none() {
             return Ok(());
         }
@@ -165,7 +165,7 @@ impl Ordered<'_, '_> {
         Ok(())
     }
 
-    fn hide_last(&mut self, other: WriteId, number: u32) -> Outcome {
+    fn hide_last(&mut self, other: WriteId, number: u32) -> Consistency {
         let source = self.book.sources[number as usize];
         let mut why: Reasons = smallvec![source.lit, self.happens(other)];
         why.extend(self.over);
@@ -177,7 +177,7 @@ impl Ordered<'_, '_> {
     }
 
     /// A write has come to its place.
-    pub(super) fn write_is_there(&mut self, write: WriteId) -> Outcome {
+    pub(crate) fn write_is_there(&mut self, write: WriteId) -> Consistency {
         let (cell, place) = (self.book.writes[write as usize].cell, self.writes[write as usize]);
         let thread = self.writer(write);
         let of_thread = &self.written[cell as usize].iter().find(|of| of.0 == thread).expect("it was noted").1;
@@ -221,7 +221,7 @@ impl Ordered<'_, '_> {
     }
 
     /// What a read that is already there makes of another write.
-    fn seen_otherwise(&mut self, number: u32, write: WriteId) -> Outcome {
+    fn seen_otherwise(&mut self, number: u32, write: WriteId) -> Consistency {
         let source = self.book.sources[number as usize];
         let node = self.book.accesses[source.access as usize].node.expect("others see it last");
         let (read, place) = (self.issues[node as usize], self.writes[write as usize]);
@@ -237,7 +237,7 @@ impl Ordered<'_, '_> {
     }
 
     /// Reads that see something earlier come before a write.
-    fn seen_before(&mut self, seers: &[u32], write: WriteId) -> Outcome {
+    fn seen_before(&mut self, seers: &[u32], write: WriteId) -> Consistency {
         for &number in seers {
             let source = self.book.sources[number as usize];
             let node = self.book.accesses[source.access as usize].node.expect("others see it last");
@@ -250,7 +250,7 @@ impl Ordered<'_, '_> {
     }
 
     /// A write has come to be after what is at some places of a chain: reads that see that come before it.
-    fn come_to_know(&mut self, write: WriteId, chain: u32, from: u32, to: u32) -> Outcome {
+    fn come_to_know(&mut self, write: WriteId, chain: u32, from: u32, to: u32) -> Consistency {
         let cell = self.book.writes[write as usize].cell;
         let members = self.precedence.position(chain, from)..self.precedence.position(chain, to);
         for at in members {
@@ -278,7 +278,7 @@ impl Ordered<'_, '_> {
     }
 
     /// The writes that take effect at a place.
-    pub(super) fn writes_at(&self, place: Place) -> SmallVec<[WriteId; 2]> {
+    pub(crate) fn writes_at(&self, place: Point) -> SmallVec<[WriteId; 2]> {
         match self.happenings[place as usize] {
             Happening::Commit(write) => smallvec![write],
             Happening::Issue(edge) => {
@@ -289,7 +289,7 @@ impl Ordered<'_, '_> {
     }
 
     /// Adds every order that follows, until nothing new follows.
-    pub(super) fn saturate(&mut self) -> Outcome {
+    pub(crate) fn saturate(&mut self) -> Consistency {
         while let Some((place, chain, was)) = self.precedence.grown.pop() {
             let now = self.precedence.clock(place, chain);
             if let Happening::Issue(edge) = self.happenings[place as usize] {
@@ -304,7 +304,7 @@ impl Ordered<'_, '_> {
     }
 
     /// A read has come to be after what is at some places of a chain.
-    fn look_back(&mut self, edge: EdgeId, read: Place, chain: u32, was: u32, now: u32) -> Outcome {
+    fn look_back(&mut self, edge: EdgeId, read: Point, chain: u32, was: u32, now: u32) -> Consistency {
         let node = self.book.edges[edge as usize].node as usize;
         for at in 0..self.at_node[node].len() {
             let source = self.book.sources[self.at_node[node][at] as usize];
@@ -324,7 +324,7 @@ impl Ordered<'_, '_> {
     }
 
     /// Takes a source out of force.
-    pub(super) fn forget(&mut self, number: u32) {
+    pub(crate) fn forget(&mut self, number: u32) {
         self.in_force[number as usize] = false;
         let source = self.book.sources[number as usize];
         let access = &self.book.accesses[source.access as usize];

@@ -1,54 +1,45 @@
-//! The core: clauses and the ordering, for as long as a search lasts.
+//! Questions to the book, put to a core that is told what the book learns, and forgets nothing.
 
-use super::book::{Book, EdgeId, Meaning, WriteId};
 use super::ordering::{Happening, Ordered, Orders};
-use crate::search::StopReason;
-use batsat::{BasicSolver, Lit, SolverInterface, lbool};
-use std::cell::Cell;
-use std::rc::Rc;
+use super::{Book, EdgeId, Meaning, WriteId};
+use crate::solver::{Core, Lit, is_checked, verify};
 
-/// A solver that learns what the book learns, and forgets nothing.
-pub(super) struct Core {
-    solver: BasicSolver,
-    /// Set while solving, to make it give up.
-    stopped: Rc<Cell<bool>>,
+/// An execution inside of the book: what happens, in order.
+pub(crate) type Solution = crate::solver::Solution<Happening>;
+
+/// Asks questions of one book.
+pub(crate) struct Asker {
+    core: Core,
     n_vars: usize,
     orders: Orders,
+    n_solutions: u64,
 }
 
-/// A solution.
-pub(super) struct Solution {
-    is_true: Vec<bool>,
-    /// What happens, in order.
-    pub(super) order: Vec<Happening>,
+/// Why there is no answer.
+pub(crate) enum NoAnswer<R> {
+    /// The question was interrupted for this reason.
+    Stopped(R),
+    /// The solver contradicted itself.
+    Failed(String),
 }
 
-impl Solution {
-    pub(super) fn holds(&self, lit: Lit) -> bool {
-        self.is_true[lit.var().idx() as usize] == lit.sign()
-    }
-}
-
-impl Core {
-    pub(super) fn new() -> Core {
-        let (mut solver, stopped) = (BasicSolver::default(), Rc::new(Cell::new(false)));
-        let flag = stopped.clone();
-        solver.cb_mut().set_stop(move || flag.get());
-        Core { solver, stopped, n_vars: 0, orders: Orders::default() }
+impl Asker {
+    pub(crate) fn new() -> Asker {
+        Asker { core: Core::new(), n_vars: 0, orders: Orders::default(), n_solutions: 0 }
     }
 
-    /// How often it guessed, and how often it guessed wrong.
-    pub(super) fn effort(&self) -> (u64, u64) {
-        (self.solver.num_decisions(), self.solver.num_conflicts())
+    /// How often the core guessed, and how often it guessed wrong.
+    pub(crate) fn effort(&self) -> (u64, u64) {
+        self.core.effort()
     }
 
     /// Looks for a solution in which the assumptions hold. Nothing, if there is none among all executions inside of the book.
-    pub(super) fn solve(
+    pub(crate) fn solve<R>(
         &mut self,
         book: &mut Book<'_>,
         assumptions: &[Lit],
-        stop: &dyn Fn() -> Option<StopReason>,
-    ) -> Result<Option<Solution>, StopReason> {
+        stop: &dyn Fn() -> Option<R>,
+    ) -> Result<Option<Solution>, NoAnswer<R>> {
         let truth = book.formula.var(Meaning::Other);
         book.formula.clause([truth]);
         book.find_sections();
@@ -58,33 +49,33 @@ impl Core {
             self.tell(book);
             let locks = book.sections.locks.values().map(|lock| lock.lit);
             let all: Vec<Lit> = locks.chain([closed]).chain(assumptions.iter().copied()).collect();
-            let stopped = &self.stopped;
+            let stopped = self.core.stopped();
             let look = || stopped.set(stopped.get() || stop().is_some());
             let mut ordered = Ordered::new(book, &mut self.orders, truth, &look);
-            let answer = self.solver.solve_limited_th(&mut ordered, &all);
+            let answer = self.core.solve(&mut ordered, &all);
             let is_whole = ordered.is_whole();
             let (named, order, asked) = (ordered.named, ordered.found, ordered.asked);
             for (first, second) in named {
                 book.formula.var(Meaning::Order(first, second));
                 self.n_vars += 1;
             }
-            if answer == lbool::TRUE && !is_whole {
-                return Err(StopReason::Failed("an answer of the solver cannot be put in order".to_string()));
+            if answer == Some(true) && !is_whole {
+                return Err(NoAnswer::Failed("an answer of the solver cannot be put in order".to_string()));
             }
-            if answer == lbool::TRUE {
+            if answer == Some(true) {
+                let solution = self.verified(book, Solution::new(self.core.model(), order))?;
                 book.formula.clause([!closed]);
-                let is_true = self.solver.get_model().iter().map(|&value| value == lbool::TRUE).collect();
-                return Ok(Some(Solution { is_true, order }));
+                return Ok(Some(solution));
             }
             if let Some(stop) = stop() {
-                return Err(stop);
+                return Err(NoAnswer::Stopped(stop));
             }
-            if answer != lbool::FALSE {
-                return Err(StopReason::Failed("the solver gave up".to_string()));
+            if answer.is_none() {
+                return Err(NoAnswer::Failed("the solver gave up".to_string()));
             }
             let mut widened = false;
             for lit in asked {
-                if let Meaning::More(list) = book.formula.meanings[lit.var().idx() as usize]
+                if let Meaning::More(list) = book.formula.meanings[lit.var() as usize]
                     && list != u32::MAX
                 {
                     widened |= book.widen(list);
@@ -97,8 +88,22 @@ impl Core {
         }
     }
 
+    /// The solution, if it is one: all of them are checked with debug assertions, else a sample.
+    fn verified<R>(&mut self, book: &Book<'_>, solution: Solution) -> Result<Solution, NoAnswer<R>> {
+        self.n_solutions += 1;
+        if !is_checked(self.n_solutions) {
+            return Ok(solution);
+        }
+        let (problem, nodes) = book.problem_of(&solution);
+        match verify(&problem, &book.formula.told, &nodes) {
+            Ok(()) => Ok(solution),
+            Err(why) if cfg!(debug_assertions) => panic!("an answer of the solver is not in the book: {why}"),
+            Err(why) => Err(NoAnswer::Failed(format!("an answer of the solver is wrong: {why}"))),
+        }
+    }
+
     /// The literal that says that a write is before another to the same cell, if both happen.
-    pub(super) fn order(&mut self, book: &mut Book<'_>, first: WriteId, second: WriteId) -> Lit {
+    pub(crate) fn order(&mut self, book: &mut Book<'_>, first: WriteId, second: WriteId) -> Lit {
         self.orders.make_room(book.writes.len());
         self.orders.literal(first, second).unwrap_or_else(|| {
             let lit = book.formula.var(Meaning::Order(first, second));
@@ -107,7 +112,7 @@ impl Core {
         })
     }
 
-    /// Tells the solver what has been added to the book.
+    /// Tells the core what has been added to the book.
     fn tell(&mut self, book: &mut Book<'_>) {
         for var in self.n_vars..book.formula.meanings.len() {
             // What is new is tried first, and otherwise nothing happens that need not.
@@ -116,24 +121,23 @@ impl Core {
                 Meaning::Goal => true,
                 _ => false,
             };
-            let polarity = if preferred { lbool::TRUE } else { lbool::FALSE };
             // What follows from the rest is never guessed: whatever is left open at the end can be false.
             let follows = matches!(book.formula.meanings[var], Meaning::Follows | Meaning::More(_) | Meaning::Closed);
-            let told = self.solver.new_var(polarity, !follows);
-            debug_assert_eq!(told.idx() as usize, var);
+            let told = self.core.var(preferred, !follows);
+            debug_assert_eq!(told as usize, var);
         }
         self.n_vars = book.formula.meanings.len();
-        for mut clause in book.formula.clauses.drain(..) {
+        for clause in book.formula.clauses.drain(..) {
+            self.core.clause(&clause);
             if book.formula.keeps_told {
-                book.formula.told.push(clause.clone());
+                book.formula.told.push(clause);
             }
-            self.solver.add_clause_reuse(&mut clause);
         }
     }
 }
 
 /// The edges that a solution takes.
-pub(super) fn taken(solution: &Solution) -> impl Iterator<Item = EdgeId> {
+pub(crate) fn taken(solution: &Solution) -> impl Iterator<Item = EdgeId> {
     solution.order.iter().filter_map(|happening| match happening {
         Happening::Issue(edge) => Some(*edge),
         Happening::Commit(_) => None,

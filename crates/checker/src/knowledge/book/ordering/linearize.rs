@@ -1,15 +1,15 @@
 //! One order of everything that happens, close to the executions in which it was first seen.
 
 use super::{Happening, NONE, Ordered};
-use crate::engines::learning::cumulative::book::WriteId;
-use crate::solver::Place;
+use crate::knowledge::book::WriteId;
+use crate::solver::Point;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 impl Ordered<'_, '_> {
     /// Lays everything down, never a write while the value that it replaces is still to be read. If that gets stuck: pairs of writes whose order has to be decided.
-    pub(super) fn linearize(&mut self) -> Result<(), Vec<(WriteId, WriteId)>> {
-        let n = self.precedence.len() as Place;
+    pub(crate) fn linearize(&mut self) -> Result<(), Vec<(WriteId, WriteId)>> {
+        let n = self.precedence.len() as Point;
         let mut in_degree = vec![0; n as usize];
         for place in 0..n {
             self.precedence.successors(place).for_each(|next| in_degree[next as usize] += 1);
@@ -71,7 +71,7 @@ impl Ordered<'_, '_> {
     }
 
     /// When it was first performed.
-    fn hint(&self, place: Place) -> u32 {
+    fn hint(&self, place: Point) -> u32 {
         let edge = match self.happenings[place as usize] {
             Happening::Issue(edge) => edge,
             Happening::Commit(write) => self.book.writes[write as usize].edge,
@@ -80,7 +80,7 @@ impl Ordered<'_, '_> {
     }
 
     /// A lock that would be taken at this place although it is not free: the write that takes it, and what is there.
-    fn taken(&self, place: Place, current: &[Option<WriteId>]) -> Option<(WriteId, WriteId)> {
+    fn taken(&self, place: Point, current: &[Option<WriteId>]) -> Option<(WriteId, WriteId)> {
         let mut takers = self.takers_at(place).into_iter();
         takers.find_map(|taker| {
             let cell = self.book.writes[taker as usize].cell as usize;
@@ -89,7 +89,7 @@ impl Ordered<'_, '_> {
         })
     }
 
-    fn can_read(&self, place: Place, current: &[Option<WriteId>], laid: &[bool]) -> bool {
+    fn can_read(&self, place: Point, current: &[Option<WriteId>], laid: &[bool]) -> bool {
         let Happening::Issue(edge) = self.happenings[place as usize] else { return true };
         let node = self.book.edges[edge as usize].node;
         self.at_node[node as usize].iter().all(|&number| {
@@ -102,7 +102,7 @@ impl Ordered<'_, '_> {
     }
 
     /// Writes at this place, each with the current one that it would replace although it is still to be read elsewhere.
-    fn hindrances(&self, place: Place, current: &[Option<WriteId>], laid: &[bool]) -> Vec<(WriteId, WriteId)> {
+    fn hindrances(&self, place: Point, current: &[Option<WriteId>], laid: &[bool]) -> Vec<(WriteId, WriteId)> {
         let mut hindrances: Vec<_> = self.taken(place, current).into_iter().collect();
         for write in self.writes_at(place) {
             let Some(replaced) = current[self.book.writes[write as usize].cell as usize] else { continue };

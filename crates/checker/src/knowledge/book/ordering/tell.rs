@@ -1,38 +1,36 @@
 //! What the core is told: what follows, what contradicts itself, and why.
 
 use super::undo::Mark;
-use super::{Ordered, Outcome};
-use crate::engines::learning::cumulative::book::WriteId;
-use crate::solver::Reasons;
-use batsat::{Lit, Theory, TheoryArg, lbool};
-use smallvec::{SmallVec, smallvec};
+use super::{Consistency, Ordered};
+use crate::knowledge::book::WriteId;
+use crate::solver::{CoreTheory, Lit, Reasons, Trail};
+use smallvec::smallvec;
 
 /// How often the clock is looked at: after so many literals. That is the best measure of how much is done that does not depend on a clock.
 const LOOK_EVERY: usize = 1 << 10;
 
-impl Theory for Ordered<'_, '_> {
-    fn partial_check(&mut self, arguments: &mut TheoryArg<'_>) {
+impl CoreTheory for Ordered<'_, '_> {
+    fn partial_check(&mut self, trail: &mut Trail<'_, '_>) -> Consistency {
         self.asked.clear();
-        if self.n_seen == arguments.model().len() && self.waiting.is_empty() {
-            return;
+        if self.n_seen == trail.len() && self.waiting.is_empty() {
+            return Ok(());
         }
-        self.n_unlooked += arguments.model().len() - self.n_seen;
+        self.n_unlooked += trail.len() - self.n_seen;
         if self.n_unlooked >= LOOK_EVERY {
             self.n_unlooked = 0;
             (self.look)();
         }
-        if let Err(reasons) = self.check(arguments) {
-            self.raise(reasons, arguments);
-        }
+        // A conflict needs a reason.
+        self.check(trail).map_err(|reasons| if reasons.is_empty() { smallvec![self.truth] } else { reasons })
     }
 
-    fn final_check(&mut self, arguments: &mut TheoryArg<'_>) {
+    fn final_check(&mut self, trail: &mut Trail<'_, '_>) {
         (self.look)();
         if let Err(open) = self.linearize() {
             for (first, second) in open {
-                let lit = self.order_literal(first, second, arguments);
+                let lit = self.order_literal(first, second, trail);
                 // Says nothing, but that there is something left to decide.
-                arguments.add_theory_lemma(&[lit, !lit]);
+                trail.lemma(&[lit, !lit]);
             }
         }
     }
@@ -58,7 +56,7 @@ impl Theory for Ordered<'_, '_> {
         self.levels.len()
     }
 
-    fn explain_propagation(&mut self, lit: Lit) -> &[Lit] {
+    fn explain(&mut self, lit: Lit) -> &[Lit] {
         self.asked.push(lit);
         self.why.get(&lit).unwrap_or(&self.closed)
     }
@@ -66,19 +64,19 @@ impl Theory for Ordered<'_, '_> {
 
 impl Ordered<'_, '_> {
     /// The literal that says that a write is before another.
-    fn order_literal(&mut self, first: WriteId, second: WriteId, arguments: &mut TheoryArg<'_>) -> Lit {
+    fn order_literal(&mut self, first: WriteId, second: WriteId, trail: &mut Trail<'_, '_>) -> Lit {
         if let Some(lit) = self.orders.literal(first, second) {
             return lit;
         }
         // It is false by default: the first question is whether the other order will do.
-        let lit = arguments.mk_new_lit();
+        let lit = trail.new_lit();
         self.named.push((first, second));
         self.orders.insert(first, second, lit);
         lit
     }
 
     /// Tells the core that there is nothing in any list that it does not say.
-    fn tell_closed(&mut self, arguments: &mut TheoryArg<'_>) -> Outcome {
+    fn tell_closed(&mut self, trail: &mut Trail<'_, '_>) -> Consistency {
         if self.closed.is_empty() || std::mem::replace(&mut self.told_closed, true) {
             return Ok(());
         }
@@ -89,21 +87,21 @@ impl Ordered<'_, '_> {
         });
         let nodes = self.book.nodes.iter().filter_map(|node| node.entry.as_ref()).map(|entry| !entry.more);
         for lit in lists.chain(nodes) {
-            let value = arguments.value(lit.var());
-            if value == lbool::TRUE && !lit.sign() {
+            let value = trail.value(lit.var());
+            if value == Some(true) && !lit.is_positive() {
                 return Err(smallvec![self.closed[0], !lit]);
             }
-            if value == lbool::UNDEF {
-                arguments.propagate(lit);
+            if value.is_none() {
+                trail.propagate(lit);
             }
         }
         Ok(())
     }
 
     /// Tells the core what follows.
-    fn tell(&mut self, arguments: &mut TheoryArg<'_>) -> Outcome {
+    fn tell(&mut self, trail: &mut Trail<'_, '_>) -> Consistency {
         for (lit, why) in std::mem::take(&mut self.following) {
-            self.tell_one(lit, why, arguments)?;
+            self.tell_one(lit, why, trail)?;
         }
         for (first, second, mut why) in std::mem::take(&mut self.implied) {
             let [from, to] = [first, second].map(|write| self.writes[write as usize]);
@@ -111,18 +109,18 @@ impl Ordered<'_, '_> {
                 self.precedence.explain(to, from, &mut why);
                 return Err(why);
             }
-            let lit = self.order_literal(first, second, arguments);
-            self.tell_one(lit, why, arguments)?;
+            let lit = self.order_literal(first, second, trail);
+            self.tell_one(lit, why, trail)?;
         }
         Ok(())
     }
 
-    fn tell_one(&mut self, lit: Lit, mut why: Reasons, arguments: &mut TheoryArg<'_>) -> Outcome {
-        let value = arguments.value(lit.var());
-        if value == lbool::UNDEF {
+    fn tell_one(&mut self, lit: Lit, mut why: Reasons, trail: &mut Trail<'_, '_>) -> Consistency {
+        let value = trail.value(lit.var());
+        if value.is_none() {
             self.why.insert(lit, why);
-            arguments.propagate(lit);
-        } else if (value == lbool::TRUE) != lit.sign() {
+            trail.propagate(lit);
+        } else if value != Some(lit.is_positive()) {
             // The opposite has been told: nobody would notice later that both cannot be.
             why.push(!lit);
             return Err(why);
@@ -130,21 +128,11 @@ impl Ordered<'_, '_> {
         Ok(())
     }
 
-    fn check(&mut self, arguments: &mut TheoryArg<'_>) -> Outcome {
+    fn check(&mut self, trail: &mut Trail<'_, '_>) -> Consistency {
         self.implied.clear();
         self.following.clear();
-        self.note(arguments.model())?;
-        self.tell_closed(arguments)?;
-        self.tell(arguments)
-    }
-
-    fn raise(&self, mut reasons: Reasons, arguments: &mut TheoryArg<'_>) {
-        if reasons.is_empty() {
-            reasons.push(self.truth);
-        }
-        reasons.sort_unstable();
-        reasons.dedup();
-        let clause: SmallVec<[Lit; 16]> = reasons.into_iter().map(|lit| !lit).collect();
-        arguments.raise_conflict(&clause, false);
+        self.note(trail)?;
+        self.tell_closed(trail)?;
+        self.tell(trail)
     }
 }

@@ -1,19 +1,18 @@
 //! How the book grows: from runs, and from asking threads where a value would lead them.
 
-use super::book::{Access, AccessId, Book, Edge, EdgeId, EdgeKey, Entry, Meaning, NodeId, Wanted, Write, WriteId};
 use super::effect;
-use super::effect::{Cell, Outcome, RUNNING, Test};
+use super::effect::{Cell, Effect, RUNNING, Test};
 use super::local::At;
+use super::{Access, AccessId, Book, Edge, EdgeId, EdgeKey, Entry, Meaning, NodeId, Wanted, Write, WriteId};
 use crate::base::{FAILED, Loc, ThreadKey};
-use crate::search::Watch;
+use crate::solver::Lit;
 use crate::trace::Run;
-use batsat::Lit;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
 
 impl Book<'_> {
-    /// Enters everything that happened in a run, unless the watch says to stop. Says whether anything was new.
-    pub(super) fn learn<T>(&mut self, run: &Run<T>, watch: &dyn Watch) -> bool {
+    /// Enters everything that happened in a run, unless it is over. Says whether anything was new.
+    pub(crate) fn learn<T>(&mut self, run: &Run<T>, is_over: &dyn Fn() -> bool) -> bool {
         let n_unknown = (self.unknown.len(), self.edges.len());
         let values = effect::values_before(run);
         let mut roots: FxHashMap<ThreadKey, NodeId> = FxHashMap::default();
@@ -29,11 +28,11 @@ impl Book<'_> {
         for (thread, values) in run.threads.iter().zip(values) {
             let mut node = roots[&thread.key];
             for (event, value) in thread.events.iter().zip(values) {
-                if watch.stop().is_some() {
+                if is_over() {
                     return true;
                 }
                 self.locals.note(node, At::of(event));
-                self.enter(node, watch);
+                self.enter(node, is_over);
                 let place = &mut self.nodes[node as usize];
                 place.hint = place.hint.min(event.at);
                 self.references.note(node, &event.operation);
@@ -49,10 +48,10 @@ impl Book<'_> {
             if let Some(pending) = &thread.pending {
                 self.locals.note(node, At::of(pending));
             }
-            self.enter(node, watch);
+            self.enter(node, is_over);
         }
         self.references.end();
-        self.settle(watch);
+        self.settle(is_over);
         n_unknown != (self.unknown.len(), self.edges.len())
     }
 
@@ -79,7 +78,7 @@ impl Book<'_> {
     }
 
     /// Threads have made cells with these first values. Says whether that is what they always hold at first.
-    pub(super) fn note_created(&mut self, created: &[(Loc, i64)]) -> bool {
+    pub(crate) fn note_created(&mut self, created: &[(Loc, i64)]) -> bool {
         created.iter().all(|&(loc, value)| *self.first.entry(loc).or_insert(value) == value)
     }
 
@@ -126,7 +125,7 @@ impl Book<'_> {
         }
     }
 
-    pub(super) fn cell_of(&self, access: AccessId) -> usize {
+    pub(crate) fn cell_of(&self, access: AccessId) -> usize {
         self.accesses[access as usize].cell as usize
     }
 
@@ -137,8 +136,8 @@ impl Book<'_> {
         self.node(self.nodes[node as usize].thread, local)
     }
 
-    /// Puts a node into the book, with all ways to go on from it, unless the watch says to stop.
-    fn enter(&mut self, node: NodeId, watch: &dyn Watch) {
+    /// Puts a node into the book, with all ways to go on from it, unless it is over.
+    fn enter(&mut self, node: NodeId, is_over: &dyn Fn() -> bool) {
         if self.nodes[node as usize].entry.is_some() {
             return;
         }
@@ -167,7 +166,7 @@ impl Book<'_> {
         });
         self.await_changes(node);
         self.add_guards(node);
-        self.add_ways_on(node, watch);
+        self.add_ways_on(node, is_over);
         let incoming = self.nodes[node as usize].incoming.clone();
         self.unsettled.extend(incoming);
     }
@@ -178,7 +177,7 @@ impl Book<'_> {
     }
 
     /// Whether a thread can begin here.
-    pub(super) fn is_root(&self, node: NodeId) -> bool {
+    pub(crate) fn is_root(&self, node: NodeId) -> bool {
         self.threads[self.nodes[node as usize].thread as usize].roots.contains(&node)
     }
 
@@ -198,14 +197,14 @@ impl Book<'_> {
     }
 
     /// A literal that says that a cell is found like this.
-    pub(super) fn look(&mut self, node: Option<NodeId>, cell: Cell, test: Test) -> Lit {
+    pub(crate) fn look(&mut self, node: Option<NodeId>, cell: Cell, test: Test) -> Lit {
         let access = self.access(node, cell, false);
         let lit = self.formula.var(Meaning::Other);
         self.list(access, Wanted::Those(test), lit);
         lit
     }
 
-    pub(super) fn access(&mut self, node: Option<NodeId>, cell: Cell, decides: bool) -> AccessId {
+    pub(crate) fn access(&mut self, node: Option<NodeId>, cell: Cell, decides: bool) -> AccessId {
         let (cell, access) = (self.cell(cell), self.accesses.len() as AccessId);
         self.accesses.push(Access { node, cell, decides, edges: FxHashMap::default() });
         self.cells[cell as usize].accesses.push(access);
@@ -223,7 +222,7 @@ impl Book<'_> {
             self.entry_mut(node).guards.push(guard);
             if let Cell::Freed(_) = cell {
                 let access = self.access(Some(node), cell, false);
-                let edge = self.edge(node, Outcome::failure(), 0, true);
+                let edge = self.edge(node, Effect::failure(), 0, true);
                 self.list(access, Wanted::Those(Test::Is(1)), self.edges[edge as usize].lit);
             }
         }
@@ -235,7 +234,7 @@ impl Book<'_> {
     }
 
     /// A thread has become known: whoever waits for all waits for it too.
-    pub(super) fn guard_joins_of_all(&mut self, key: ThreadKey) {
+    pub(crate) fn guard_joins_of_all(&mut self, key: ThreadKey) {
         let waits = |node: &NodeId| {
             let entry = self.nodes[*node as usize].entry.as_ref();
             entry.is_some_and(|entry| entry.at.operation.is_join_all())
@@ -257,12 +256,12 @@ impl Book<'_> {
     }
 
     /// The edge of an outcome.
-    pub(super) fn edge(&mut self, node: NodeId, outcome: Outcome, value: i64, unchanged: bool) -> EdgeId {
+    pub(crate) fn edge(&mut self, node: NodeId, outcome: Effect, value: i64, unchanged: bool) -> EdgeId {
         let operation = *self.operation(node);
         let goes_on = !outcome.fails && !operation.is_end();
         let target = goes_on.then(|| self.after(node, outcome.result.unwrap_or(value)));
         let child = operation.forked().filter(|_| goes_on).map(|child| self.root(node, child));
-        let Outcome { result, writes, wakes, fails, .. } = outcome;
+        let Effect { result, writes, wakes, fails, .. } = outcome;
         let key = EdgeKey { target, child, result, writes, wakes, fails, unchanged };
         let hash = |node: NodeId, key: &EdgeKey| FxBuildHasher.hash_one((node, key));
         let is_it = |&edge: &EdgeId| self.edges[edge as usize].node == node && self.edges[edge as usize].key == key;
@@ -315,9 +314,9 @@ impl Book<'_> {
         edge
     }
 
-    /// Sees which edges have become known, and what follows from that, unless the watch says to stop.
-    fn settle(&mut self, watch: &dyn Watch) {
-        while let Some(edge) = self.unsettled.pop().filter(|_| watch.stop().is_none()) {
+    /// Sees which edges have become known, and what follows from that, unless it is over.
+    fn settle(&mut self, is_over: &dyn Fn() -> bool) {
+        while let Some(edge) = self.unsettled.pop().filter(|_| !is_over()) {
             if !self.edges[edge as usize].known && self.leads_to_what_is_known(edge) {
                 self.make_known(edge);
             }

@@ -9,10 +9,10 @@
 //! New writes and new ways can break the rule or change who gives back what. So every conclusion has a reason that says "this is how the cell is used", a literal
 //! that questions assume for as long as it is true.
 
-use super::book::{Book, EdgeId, Meaning, NodeId, Wanted, WriteId};
 use super::effect::Cell;
+use super::{Book, EdgeId, Meaning, NodeId, Wanted, WriteId};
 use crate::knowledge::causality::is_buffered;
-use batsat::Lit;
+use crate::solver::Lit;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -22,30 +22,30 @@ type Takers = SmallVec<[WriteId; 2]>;
 
 /// The locks that there are in a book.
 #[derive(Default)]
-pub(super) struct Sections {
+pub(crate) struct Sections {
     /// For each cell that is one: how it is used.
-    pub(super) locks: BTreeMap<u32, Lock>,
+    pub(crate) locks: BTreeMap<u32, Lock>,
     /// For each list whether it is about taking a lock of which it is known who gives it back: that is possible whenever nobody holds it, and the ordering sees to that.
-    pub(super) needs_nothing: Vec<bool>,
+    pub(crate) needs_nothing: Vec<bool>,
     /// For each node, the cells that its thread holds there, and who can have taken them and cannot have been followed by another.
-    pub(super) held: Vec<SmallVec<[(u32, Takers); 1]>>,
+    pub(crate) held: Vec<SmallVec<[(u32, Takers); 1]>>,
     /// Nothing has been added to the book since.
-    pub(super) up_to_date: bool,
+    pub(crate) up_to_date: bool,
 }
 
-pub(super) struct Lock {
+pub(crate) struct Lock {
     /// "This is how the cell is used."
-    pub(super) lit: Lit,
+    pub(crate) lit: Lit,
     usage: Usage,
     /// For each write that takes the cell: "it is given back".
-    pub(super) given_back: FxHashMap<WriteId, Lit>,
+    pub(crate) given_back: FxHashMap<WriteId, Lit>,
     /// Whatever a thread stores while it holds the cell is in memory before it gives it back.
-    pub(super) drains: bool,
+    pub(crate) drains: bool,
 }
 
 impl Lock {
     /// The writes that take the lock, each with the edges that give it back next.
-    pub(super) fn takers(&self) -> impl Iterator<Item = (WriteId, &[EdgeId])> {
+    pub(crate) fn takers(&self) -> impl Iterator<Item = (WriteId, &[EdgeId])> {
         self.usage.takers.iter().map(|(&taker, edges)| (taker, edges.as_slice()))
     }
 }
@@ -76,7 +76,7 @@ struct Holding {
 
 impl Book<'_> {
     /// Finds out which cells are locks now.
-    pub(super) fn find_sections(&mut self) {
+    pub(crate) fn find_sections(&mut self) {
         let all_nodes = self.sections.held.len() == self.nodes.len();
         if std::mem::replace(&mut self.sections.up_to_date, true) && all_nodes {
             return;

@@ -1,13 +1,13 @@
 //! From a solution to what has to be done.
 
-use super::book::Book;
+use super::Book;
 use super::ordering::{Happening, loc_of};
 use super::solve::Solution;
 use crate::knowledge::causality::{Predicted, PredictedStep, Prediction};
 
 impl Book<'_> {
     /// What a solution says, as far as its last operation by an edge that is not known, or else as far as its last operation.
-    pub(super) fn prediction(&self, solution: &Solution) -> Prediction {
+    pub(crate) fn prediction(&self, solution: &Solution) -> Prediction {
         let leaves = |happening: &Happening| match happening {
             Happening::Issue(edge) => !self.edges[*edge as usize].known,
             Happening::Commit(_) => false,
@@ -18,12 +18,12 @@ impl Book<'_> {
     }
 
     /// What a solution says, with all its commits.
-    pub(super) fn whole_prediction(&self, solution: &Solution) -> Prediction {
+    pub(crate) fn whole_prediction(&self, solution: &Solution) -> Prediction {
         self.steps(solution, &solution.order)
     }
 
     /// The steps of a part of a solution's order.
-    pub(super) fn steps(&self, solution: &Solution, order: &[Happening]) -> Prediction {
+    pub(crate) fn steps(&self, solution: &Solution, order: &[Happening]) -> Prediction {
         Prediction(order.iter().filter_map(|&happening| self.step(solution, happening)).collect())
     }
 
@@ -41,7 +41,7 @@ impl Book<'_> {
     }
 
     /// The value that the operation of an edge reads in a solution.
-    pub(super) fn value_read(&self, solution: &Solution, edge: u32) -> i64 {
+    pub(crate) fn value_read(&self, solution: &Solution, edge: u32) -> i64 {
         let edge = &self.edges[edge as usize];
         let Some(list) = edge.list.map(|list| &self.lists[list as usize]) else { return 0 };
         let seen = list.members.iter().find(|&&write| {

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// Something that operations read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Cell {
+pub(crate) enum Cell {
     Memory(Loc),
     /// The version of an opaque object, by its location.
     Opaque(Loc),
@@ -32,36 +32,36 @@ pub(super) enum Cell {
     Thread(ThreadKey),
 }
 
-pub(super) const UNBORN: i64 = 0;
-pub(super) const RUNNING: i64 = 1;
-pub(super) const ENDED: i64 = 2;
+pub(crate) const UNBORN: i64 = 0;
+pub(crate) const RUNNING: i64 = 1;
+pub(crate) const ENDED: i64 = 2;
 
 /// One way in which an operation can be performed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Outcome {
+pub(crate) struct Effect {
     /// The operation's result; nothing if it is the value that was read.
-    pub(super) result: Option<i64>,
-    pub(super) writes: Vec<(Cell, i64)>,
+    pub(crate) result: Option<i64>,
+    pub(crate) writes: Vec<(Cell, i64)>,
     /// The thread that is notified.
-    pub(super) wakes: Option<ThreadKey>,
+    pub(crate) wakes: Option<ThreadKey>,
     /// What the operation's second cell must hold.
-    pub(super) second: Option<i64>,
+    pub(crate) second: Option<i64>,
     /// The thread fails and stops.
-    pub(super) fails: bool,
+    pub(crate) fails: bool,
 }
 
 /// What must be true of a cell besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Test {
+pub(crate) enum Test {
     Is(i64),
     IsNot(i64),
 }
 
 /// The locks that a thread holds, sorted.
-pub(super) type Held = Vec<(u32, LockMode)>;
+pub(crate) type Held = Vec<(u32, LockMode)>;
 
 impl Test {
-    pub(super) fn holds(self, value: i64) -> bool {
+    pub(crate) fn holds(self, value: i64) -> bool {
         match self {
             Test::Is(it) => value == it,
             Test::IsNot(it) => value != it,
@@ -71,7 +71,7 @@ impl Test {
 
 impl Cell {
     /// The location in memory that the cell is.
-    pub(super) fn loc(self) -> Option<Loc> {
+    pub(crate) fn loc(self) -> Option<Loc> {
         match self {
             Cell::Memory(loc) | Cell::Opaque(loc) => Some(loc),
             _ => None,
@@ -79,7 +79,7 @@ impl Cell {
     }
 
     /// What the cell holds before anything has happened, if its location does.
-    pub(super) fn initial(self, first: i64) -> i64 {
+    pub(crate) fn initial(self, first: i64) -> i64 {
         match self {
             Cell::Memory(_) => first,
             Cell::Opaque(_) => INITIAL,
@@ -93,28 +93,28 @@ impl Cell {
     }
 }
 
-impl Outcome {
-    pub(super) fn result(result: i64) -> Outcome {
-        Outcome { result: Some(result), writes: vec![], wakes: None, second: None, fails: false }
+impl Effect {
+    pub(crate) fn result(result: i64) -> Effect {
+        Effect { result: Some(result), writes: vec![], wakes: None, second: None, fails: false }
     }
 
     /// The result is what was read.
-    fn read() -> Outcome {
-        Outcome { result: None, ..Outcome::result(0) }
+    fn read() -> Effect {
+        Effect { result: None, ..Effect::result(0) }
     }
 
-    pub(super) fn failure() -> Outcome {
-        Outcome { fails: true, ..Outcome::result(FAILED) }
+    pub(crate) fn failure() -> Effect {
+        Effect { fails: true, ..Effect::result(FAILED) }
     }
 
-    pub(super) fn writing(mut self, cell: Cell, value: i64) -> Outcome {
+    pub(crate) fn writing(mut self, cell: Cell, value: i64) -> Effect {
         self.writes.push((cell, value));
         self
     }
 }
 
 /// The cell whose value decides how the operation is performed.
-pub(super) fn decisive(at: &At, held: &Held) -> Option<Cell> {
+pub(crate) fn decisive(at: &At, held: &Held) -> Option<Cell> {
     match at.operation {
         Operation::Read { loc, .. } if at.object.is_some_and(|object| object != loc) => at.object.map(Cell::Guarded),
         Operation::Read { loc, .. } | Operation::Rmw { loc, .. } | Operation::Cas { loc, .. } => {
@@ -140,17 +140,17 @@ pub(super) fn decisive(at: &At, held: &Held) -> Option<Cell> {
 }
 
 /// Whether a reference is taken or given back and nobody can tell in which order.
-pub(super) fn is_quiet(operation: &Operation) -> bool {
+pub(crate) fn is_quiet(operation: &Operation) -> bool {
     matches!(operation, Operation::Count { by, sees_last: false, .. } if *by != 0)
 }
 
 /// Whether the result of an operation says what it writes: not so of those who count, and do not see how many they are.
-pub(super) fn is_told_by_result(operation: &Operation) -> bool {
+pub(crate) fn is_told_by_result(operation: &Operation) -> bool {
     !shares(operation) && !matches!(operation, Operation::Count { .. })
 }
 
 /// Whether an operation is of somebody who shares a lock.
-pub(super) fn shares(operation: &Operation) -> bool {
+pub(crate) fn shares(operation: &Operation) -> bool {
     match operation {
         Operation::Lock { mode, .. } | Operation::TryLock { mode, .. } | Operation::Unlock { mode, .. } => {
             *mode == LockMode::Shared
@@ -160,12 +160,12 @@ pub(super) fn shares(operation: &Operation) -> bool {
 }
 
 /// How many share a lock.
-pub(super) fn readers(lock: i64) -> i64 {
+pub(crate) fn readers(lock: i64) -> i64 {
     lock & ((1 << READERS) - 1)
 }
 
 /// The cell whose value decides besides.
-pub(super) fn second(at: &At) -> Option<Cell> {
+pub(crate) fn second(at: &At) -> Option<Cell> {
     match at.operation {
         Operation::Reacquire { condvar, .. } if at.object.is_some() => Some(Cell::Condvar(condvar)),
         _ => None,
@@ -173,7 +173,7 @@ pub(super) fn second(at: &At) -> Option<Cell> {
 }
 
 /// What must be true besides, if the operation is not to fail or to wait. (`JoinAll` looks at all threads, and they are not known beforehand.)
-pub(super) fn guard(at: &At, frees: bool) -> Option<(Cell, Test)> {
+pub(crate) fn guard(at: &At, frees: bool) -> Option<(Cell, Test)> {
     match at.operation {
         Operation::Reacquire { lock, .. } => at.object.is_none().then_some((Cell::Lock(lock), Test::Is(0))),
         _ => at.operation.loc().and_then(Loc::block).filter(|_| frees).map(|block| (Cell::Freed(block), Test::Is(0))),
@@ -181,29 +181,29 @@ pub(super) fn guard(at: &At, frees: bool) -> Option<(Cell, Test)> {
 }
 
 /// A thread that performs an operation.
-pub(super) struct Actor<'a> {
-    pub(super) key: ThreadKey,
-    pub(super) local: Local,
-    pub(super) at: &'a At,
+pub(crate) struct Actor<'a> {
+    pub(crate) key: ThreadKey,
+    pub(crate) local: Local,
+    pub(crate) at: &'a At,
 }
 
 /// What is known about values.
-pub(super) struct Known<'a> {
-    pub(super) locals: &'a mut dyn Locals,
-    pub(super) waiters: &'a mut Waiters,
+pub(crate) struct Known<'a> {
+    pub(crate) locals: &'a mut dyn Locals,
+    pub(crate) waiters: &'a mut Waiters,
     /// What is in memory where an opaque object has a version, but for the initial one.
-    pub(super) left: &'a mut FxHashMap<i64, i64>,
+    pub(crate) left: &'a mut FxHashMap<i64, i64>,
 }
 
 /// What an operation finds.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// In its decisive cell.
-    pub(super) value: i64,
+    pub(crate) value: i64,
     /// What is in memory, where that is the version of an opaque object.
-    pub(super) memory: i64,
+    pub(crate) memory: i64,
     /// In its second cell.
-    pub(super) second: i64,
+    pub(crate) second: i64,
 }
 
 impl Known<'_> {
@@ -215,9 +215,9 @@ impl Known<'_> {
     }
 
     /// All ways in which a thread's operation can be performed when it finds this. None: it must wait.
-    pub(super) fn outcomes(&mut self, actor: &Actor<'_>, found: Found) -> Vec<Outcome> {
+    pub(crate) fn outcomes(&mut self, actor: &Actor<'_>, found: Found) -> Vec<Effect> {
         let (me, object, value) = (actor.key, actor.at.object, found.value);
-        let done = || Outcome::result(0);
+        let done = || Effect::result(0);
         match actor.at.operation {
             Operation::Count { .. } if is_quiet(&actor.at.operation) => vec![done()],
             // Nobody has a reference to what is gone.
@@ -230,12 +230,12 @@ impl Known<'_> {
             | Operation::Count { .. } => vec![self.access(actor, found)],
             Operation::Lock { lock, mode, .. } => {
                 let taken = taken(value, mode);
-                let take = |taken| Outcome::result(version(value)).writing(Cell::of_lock(lock, object), taken);
+                let take = |taken| Effect::result(version(value)).writing(Cell::of_lock(lock, object), taken);
                 taken.map(take).into_iter().collect()
             }
             Operation::TryLock { lock, mode } => match taken(value, mode) {
                 Some(taken) => {
-                    vec![Outcome::result(version(value).max(1)).writing(Cell::of_lock(lock, object), taken)]
+                    vec![Effect::result(version(value).max(1)).writing(Cell::of_lock(lock, object), taken)]
                 }
                 None => vec![done()],
             },
@@ -253,25 +253,25 @@ impl Known<'_> {
                 let waiting = self.waiters.with(value, me, Some(false));
                 vec![done().writing(Cell::of_lock(lock, object), left).writing(Cell::Condvar(condvar), waiting)]
             }
-            Operation::Unlock { .. } | Operation::Wait { .. } => vec![Outcome::failure()],
+            Operation::Unlock { .. } | Operation::Wait { .. } => vec![Effect::failure()],
             Operation::Reacquire { condvar, lock } => self.reacquire(actor, found, condvar, lock),
             Operation::Notify { condvar, all } => self.waiters.notifications(condvar, all, value),
-            Operation::Fork { child } => vec![Outcome::result(child.0 as i64).writing(Cell::Thread(child), RUNNING)],
+            Operation::Fork { child } => vec![Effect::result(child.0 as i64).writing(Cell::Thread(child), RUNNING)],
             Operation::End => {
                 let came_to = self.locals.version_after(actor.local, 0);
                 vec![done().writing(Cell::Thread(me), came_to.max(ENDED))]
             }
             Operation::Join { .. } => match value {
-                UNBORN => vec![Outcome::failure()],
+                UNBORN => vec![Effect::failure()],
                 RUNNING => vec![],
-                came_to if object.is_some() => vec![Outcome::result(came_to)],
+                came_to if object.is_some() => vec![Effect::result(came_to)],
                 _ => vec![done()],
             },
-            Operation::HasEnded { .. } => vec![Outcome::result(i64::from(value >= ENDED))],
+            Operation::HasEnded { .. } => vec![Effect::result(i64::from(value >= ENDED))],
             Operation::Free { block } if value == 0 => vec![done().writing(Cell::Freed(block), 1)],
-            Operation::Free { .. } => vec![Outcome::failure()],
-            Operation::Choose { low, high } => (low..high).map(Outcome::result).collect(),
-            Operation::Fail(_) => vec![Outcome::failure()],
+            Operation::Free { .. } => vec![Effect::failure()],
+            Operation::Choose { low, high } => (low..high).map(Effect::result).collect(),
+            Operation::Fail(_) => vec![Effect::failure()],
             Operation::Stop => vec![],
             // Checks with locks that are downgraded are left to others.
             Operation::Downgrade { .. } => vec![done()],
@@ -280,7 +280,7 @@ impl Known<'_> {
     }
 
     /// An operation on a location.
-    fn access(&mut self, actor: &Actor<'_>, Found { value, memory, .. }: Found) -> Outcome {
+    fn access(&mut self, actor: &Actor<'_>, Found { value, memory, .. }: Found) -> Effect {
         let written = match actor.at.operation {
             Operation::Rmw { op, operand, .. } => Some(op.apply(memory, operand)),
             Operation::Cas { expected, desired, .. } => (memory == expected).then_some(desired),
@@ -290,13 +290,13 @@ impl Known<'_> {
             _ => None,
         };
         let result = match actor.at.operation {
-            Operation::Write { access: Access::Plain, .. } if actor.at.object.is_some() => Outcome::read(),
-            Operation::Write { .. } => Outcome::result(0),
-            Operation::Count { by, sees_last, .. } => Outcome::result(seen_of_count(by, sees_last, memory)),
+            Operation::Write { access: Access::Plain, .. } if actor.at.object.is_some() => Effect::read(),
+            Operation::Write { .. } => Effect::result(0),
+            Operation::Count { by, sees_last, .. } => Effect::result(seen_of_count(by, sees_last, memory)),
             Operation::Read { loc, .. } if actor.at.object.is_some_and(|object| object != loc) => {
-                Outcome::result(version(value))
+                Effect::result(version(value))
             }
-            _ => Outcome::read(),
+            _ => Effect::read(),
         };
         match (written, actor.at.operation.loc(), actor.at.object) {
             (Some(left), Some(loc), None) => result.writing(Cell::Memory(loc), left),
@@ -317,7 +317,7 @@ impl Known<'_> {
     }
 
     /// A thread that waits has been notified, or not.
-    fn reacquire(&mut self, actor: &Actor<'_>, found: Found, condvar: u32, lock: u32) -> Vec<Outcome> {
+    fn reacquire(&mut self, actor: &Actor<'_>, found: Found, condvar: u32, lock: u32) -> Vec<Effect> {
         let (waiting, taken) = match actor.at.object {
             Some(_) => (found.second, taken(found.value, LockMode::Exclusive)),
             None => (found.value, Some(-1)),
@@ -325,15 +325,15 @@ impl Known<'_> {
         let Some(taken) = taken.filter(|_| self.waiters.is_notified(waiting, actor.key)) else { return vec![] };
         let left = self.waiters.with(waiting, actor.key, None);
         let result = if actor.at.object.is_some() { version(found.value) } else { 0 };
-        let outcome = Outcome::result(result)
+        let outcome = Effect::result(result)
             .writing(Cell::of_lock(lock, actor.at.object), taken)
             .writing(Cell::Condvar(condvar), left);
-        vec![Outcome { second: actor.at.object.map(|_| waiting), ..outcome }]
+        vec![Effect { second: actor.at.object.map(|_| waiting), ..outcome }]
     }
 }
 
 /// The version of an opaque object, or of what a thread has come to, that whoever finds this sees.
-pub(super) fn version_seen(at: &At, cell: Cell, value: i64) -> Option<i64> {
+pub(crate) fn version_seen(at: &At, cell: Cell, value: i64) -> Option<i64> {
     match cell {
         Cell::Opaque(_) => Some(value),
         Cell::Guarded(_) => Some(version(value)),
@@ -357,7 +357,7 @@ fn version(lock: i64) -> i64 {
 }
 
 /// The locks that a thread holds after an operation with this result.
-pub(super) fn held_after(operation: &Operation, result: i64, held: &Held) -> Held {
+pub(crate) fn held_after(operation: &Operation, result: i64, held: &Held) -> Held {
     let mut held = held.clone();
     let mut release = |lock: u32, mode: LockMode| {
         held.iter().position(|entry| *entry == (lock, mode)).map(|at| held.remove(at));
@@ -375,7 +375,7 @@ pub(super) fn held_after(operation: &Operation, result: i64, held: &Held) -> Hel
 }
 
 /// For each event of each thread of a run, what its lock or its count held just before it.
-pub(super) fn values_before<T>(run: &Run<T>) -> Vec<Vec<i64>> {
+pub(crate) fn values_before<T>(run: &Run<T>) -> Vec<Vec<i64>> {
     let mut values: Vec<Vec<i64>> = run.threads.iter().map(|thread| vec![0; thread.events.len()]).collect();
     let events =
         run.threads.iter().enumerate().flat_map(|(thread, of)| {

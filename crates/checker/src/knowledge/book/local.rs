@@ -12,22 +12,22 @@ use crate::trace::{Histories, History, RunEvent};
 use rustc_hash::FxHashMap;
 
 /// The number of a local state.
-pub(super) type Local = u32;
+pub(crate) type Local = u32;
 
 /// Where a thread is.
 #[derive(Clone)]
-pub(super) struct At {
-    pub(super) operation: Operation,
+pub(crate) struct At {
+    pub(crate) operation: Operation,
     /// The opaque object that it is an operation on.
-    pub(super) object: Option<Loc>,
+    pub(crate) object: Option<Loc>,
     /// What the thread waits for, if it spins.
-    pub(super) awaiting: Vec<(Loc, i64)>,
+    pub(crate) awaiting: Vec<(Loc, i64)>,
     /// Where it stands in the source.
-    pub(super) place: u32,
+    pub(crate) place: u32,
 }
 
 /// The local states of a subject's threads.
-pub(super) trait Locals {
+pub(crate) trait Locals {
     /// Where the initial threads begin.
     fn initial(&mut self) -> Vec<(ThreadKey, Local)>;
 
@@ -70,7 +70,7 @@ pub(super) trait Locals {
 
 impl At {
     /// Where a thread was when it did something.
-    pub(super) fn of<T>(event: &RunEvent<T>) -> At {
+    pub(crate) fn of<T>(event: &RunEvent<T>) -> At {
         At {
             operation: event.operation,
             object: event.object,
@@ -81,7 +81,7 @@ impl At {
 }
 
 /// The threads of a program.
-pub(super) struct ByState<'a, S: Comparable> {
+pub(crate) struct ByState<'a, S: Comparable> {
     subject: &'a S,
     owners: Owners,
     numbers: FxHashMap<LocalState<S::Thread>, Local>,
@@ -98,7 +98,7 @@ struct LocalState<T> {
 }
 
 impl<'a, S: Comparable> ByState<'a, S> {
-    pub(super) fn new(subject: &'a S) -> ByState<'a, S> {
+    pub(crate) fn new(subject: &'a S) -> ByState<'a, S> {
         let owners = Owners::of(subject.code());
         ByState { subject, owners, numbers: FxHashMap::default(), states: vec![] }
     }

@@ -1,18 +1,18 @@
 //! What has been noted can be taken back when the core backtracks.
 
 use super::{NONE, Ordered};
-use crate::engines::learning::cumulative::book::{NodeId, WriteId};
-use batsat::Lit;
+use crate::knowledge::book::{NodeId, WriteId};
+use crate::solver::Lit;
 
 /// Where a level began.
-pub(super) struct Mark {
-    pub(super) precedence: usize,
-    pub(super) undo: usize,
-    pub(super) n_seen: usize,
+pub(crate) struct Mark {
+    pub(crate) precedence: usize,
+    pub(crate) undo: usize,
+    pub(crate) n_seen: usize,
 }
 
 /// What has been noted, to be taken back.
-pub(super) enum Undo {
+pub(crate) enum Undo {
     Taken(NodeId),
     Issued(NodeId),
     Written(WriteId),
@@ -29,7 +29,7 @@ pub(super) enum Undo {
 }
 
 impl Ordered<'_, '_> {
-    pub(super) fn take_back(&mut self, undo: Undo) {
+    pub(crate) fn take_back(&mut self, undo: Undo) {
         match undo {
             Undo::Taken(node) => self.taken[node as usize] = NONE,
             Undo::Issued(node) => {

@@ -1,24 +1,23 @@
 //! How threads go on from where they are: what each value that they can find leads them to.
 
-use super::book::{AccessId, Book, EdgeId, NodeId, Wanted};
-use super::effect::{self, Actor, Found, Known, Outcome};
+use super::effect::{self, Actor, Effect, Found, Known};
+use super::{AccessId, Book, EdgeId, NodeId, Wanted};
 use crate::base::Loc;
-use crate::search::Watch;
 
 impl Book<'_> {
-    /// All ways to go on from a node, unless the watch says to stop: a choice may have very many.
-    pub(super) fn add_ways_on(&mut self, node: NodeId, watch: &dyn Watch) {
-        let goes_on = || watch.stop().is_none();
+    /// All ways to go on from a node, unless it is over: a choice may have very many.
+    pub(crate) fn add_ways_on(&mut self, node: NodeId, is_over: &dyn Fn() -> bool) {
+        let goes_on = || !is_over();
         let at = &self.entry(node).at;
         // A place that does not exist: the thread fails, whatever there is elsewhere.
         if at.operation.loc().and_then(Loc::as_global).is_some_and(|index| index >= self.n_globals) {
-            self.edge(node, Outcome::failure(), 0, true);
+            self.edge(node, Effect::failure(), 0, true);
             return;
         }
         if let Some(value) = self.locals.own_value(node, &at.operation) {
             let unchanged = self.is_unchanged(node, value);
             for outcome in self.outcomes(node, Found { value, memory: value, second: 0 }) {
-                self.edge(node, Outcome { result: Some(value), ..outcome }, value, unchanged);
+                self.edge(node, Effect { result: Some(value), ..outcome }, value, unchanged);
             }
             return;
         }
@@ -45,11 +44,11 @@ impl Book<'_> {
     }
 
     /// The values that an access can find, as far as they are known.
-    pub(super) fn values(&self, access: AccessId) -> Vec<i64> {
+    pub(crate) fn values(&self, access: AccessId) -> Vec<i64> {
         self.cells[self.cell_of(access)].values.iter().map(|value| value.0).collect()
     }
 
-    pub(super) fn outcomes(&mut self, node: NodeId, found: Found) -> Vec<Outcome> {
+    pub(crate) fn outcomes(&mut self, node: NodeId, found: Found) -> Vec<Effect> {
         let place = &self.nodes[node as usize];
         let at = &place.entry.as_ref().expect("the node is in the book").at;
         let actor = Actor { key: self.threads[place.thread as usize].key, local: node, at };
@@ -58,13 +57,13 @@ impl Book<'_> {
     }
 
     /// Whether a node's decisive access can find this. "No" is certain.
-    pub(super) fn may_find(&self, node: NodeId, access: AccessId, value: i64) -> bool {
+    pub(crate) fn may_find(&self, node: NodeId, access: AccessId, value: i64) -> bool {
         let version = effect::version_seen(&self.entry(node).at, self.cells[self.cell_of(access)].cell, value);
         version.is_none_or(|version| self.locals.may_see(node, version))
     }
 
     /// All ways to go on from a node whose decisive access finds this.
-    pub(super) fn ways_of(&mut self, node: NodeId, access: AccessId, value: i64) -> Vec<Outcome> {
+    pub(crate) fn ways_of(&mut self, node: NodeId, access: AccessId, value: i64) -> Vec<Effect> {
         let memory = self.in_memory(self.accesses[access as usize].cell, value);
         let seconds = self.entry(node).second.map_or(vec![0], |second| self.values(second));
         let found = seconds.into_iter().map(|second| Found { value, memory, second });
@@ -72,7 +71,7 @@ impl Book<'_> {
     }
 
     /// Finds out where a value leads the thread that reads it.
-    pub(super) fn classify(&mut self, access: AccessId, value: i64) {
+    pub(crate) fn classify(&mut self, access: AccessId, value: i64) {
         if !self.accesses[access as usize].decides || self.accesses[access as usize].edges.contains_key(&value) {
             return;
         }
@@ -120,7 +119,7 @@ impl Book<'_> {
     }
 
     /// A cell has a value that it had not before: there may be more ways to go on from where it decides, or decides besides.
-    pub(super) fn reconsider(&mut self, access: AccessId, value: i64) {
+    pub(crate) fn reconsider(&mut self, access: AccessId, value: i64) {
         self.classify(access, value);
         let node = self.accesses[access as usize].node.and_then(|node| self.nodes[node as usize].entry.as_ref());
         let Some(entry) = node.filter(|entry| entry.second == Some(access)) else { return };

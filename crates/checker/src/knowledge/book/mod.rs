@@ -9,79 +9,105 @@
 //! which sources are possible together. The book only grows, so nothing that a solver has learnt about it is ever wrong later: a list that may grow ends in a literal that stands for
 //! "something that is not listed", and every question assumes that those are false.
 
-use super::effect::{Cell, RUNNING, Test};
-use super::local::{At, Local, Locals};
-use super::references::References;
-use super::sections::Sections;
-use super::waiters::Waiters;
-use super::ways::Earlier;
+mod choices;
+mod effect;
+mod ends;
+mod history;
+mod learn;
+mod local;
+mod one_of;
+mod ordering;
+mod own;
+mod prediction;
+mod problem;
+mod references;
+mod sections;
+mod solve;
+mod sources;
+mod waiters;
+mod ways;
+
+pub(crate) use effect::{Cell, Test, is_quiet};
+pub(crate) use ends::Ends;
+pub(crate) use history::ByHistory;
+pub(crate) use local::{ByState, Locals};
+pub(crate) use one_of::OneOf;
+pub(crate) use ordering::Happening;
+pub(crate) use solve::{Asker, NoAnswer, Solution, taken};
+
 use crate::base::{Loc, ThreadKey};
 use crate::execution::{MemoryModel, Operation};
 use crate::program::{Instr, Program};
-use batsat::{Lit, Var};
+use crate::solver::Lit;
+use effect::RUNNING;
 use hashbrown::HashTable;
+use local::{At, Local};
+use references::References;
 use rustc_hash::{FxHashMap, FxHashSet};
+use sections::Sections;
 use std::collections::BTreeSet;
+use waiters::Waiters;
+use ways::Earlier;
 
-pub(super) type NodeId = u32;
-pub(super) type EdgeId = u32;
-pub(super) type WriteId = u32;
-pub(super) type AccessId = u32;
+pub(crate) type NodeId = u32;
+pub(crate) type EdgeId = u32;
+pub(crate) type WriteId = u32;
+pub(crate) type AccessId = u32;
 
 /// Everything known.
-pub(super) struct Book<'a> {
-    pub(super) locals: Box<dyn Locals + 'a>,
-    pub(super) memory: MemoryModel,
-    pub(super) waiters: Waiters,
+pub(crate) struct Book<'a> {
+    pub(crate) locals: Box<dyn Locals + 'a>,
+    pub(crate) memory: MemoryModel,
+    pub(crate) waiters: Waiters,
     /// What is in memory where an opaque object has a version.
-    pub(super) left: FxHashMap<i64, i64>,
+    pub(crate) left: FxHashMap<i64, i64>,
     /// Whether the program frees anything.
-    pub(super) frees: bool,
+    pub(crate) frees: bool,
     /// First values of locations.
-    pub(super) first: FxHashMap<Loc, i64>,
+    pub(crate) first: FxHashMap<Loc, i64>,
     /// There are no locations from here on.
-    pub(super) n_globals: usize,
+    pub(crate) n_globals: usize,
     /// How many sources a list names at first.
-    pub(super) first_sources: usize,
-    pub(super) nodes: Vec<Node>,
-    pub(super) threads: Vec<Thread>,
+    pub(crate) first_sources: usize,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) threads: Vec<Thread>,
     /// How many of them run from the start.
-    pub(super) n_initial: usize,
-    pub(super) edges: Vec<Edge>,
+    pub(crate) n_initial: usize,
+    pub(crate) edges: Vec<Edge>,
     /// Edges by their nodes and keys.
-    pub(super) edge_numbers: HashTable<EdgeId>,
-    pub(super) writes: Vec<Write>,
-    pub(super) accesses: Vec<Access>,
-    pub(super) cells: Vec<CellInfo>,
-    pub(super) cell_numbers: FxHashMap<Cell, u32>,
-    pub(super) lists: Vec<List>,
-    pub(super) sources: Vec<Source>,
-    pub(super) source_numbers: FxHashMap<(AccessId, Option<WriteId>), u32>,
+    pub(crate) edge_numbers: HashTable<EdgeId>,
+    pub(crate) writes: Vec<Write>,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) cells: Vec<CellInfo>,
+    pub(crate) cell_numbers: FxHashMap<Cell, u32>,
+    pub(crate) lists: Vec<List>,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) source_numbers: FxHashMap<(AccessId, Option<WriteId>), u32>,
     /// Edges that lead to what is not in the book.
-    pub(super) unknown: BTreeSet<EdgeId>,
+    pub(crate) unknown: BTreeSet<EdgeId>,
     /// Edges that may have become known.
-    pub(super) unsettled: Vec<EdgeId>,
+    pub(crate) unsettled: Vec<EdgeId>,
     /// The literals of the meanings that say when a commit comes.
-    pub(super) late_literals: FxHashMap<Meaning, Lit>,
+    pub(crate) late_literals: FxHashMap<Meaning, Lit>,
     /// The cells that are used as locks.
-    pub(super) sections: Sections,
-    pub(super) references: References,
-    pub(super) formula: Formula,
+    pub(crate) sections: Sections,
+    pub(crate) references: References,
+    pub(crate) formula: Formula,
 }
 
 /// Variables and clauses that the core has not been told of, and what variables mean.
 #[derive(Default)]
-pub(super) struct Formula {
-    pub(super) meanings: Vec<Meaning>,
-    pub(super) clauses: Vec<Vec<Lit>>,
+pub(crate) struct Formula {
+    pub(crate) meanings: Vec<Meaning>,
+    pub(crate) clauses: Vec<Vec<Lit>>,
     /// Those that it has been told of, if somebody will read them.
-    pub(super) told: Vec<Vec<Lit>>,
-    pub(super) keeps_told: bool,
+    pub(crate) told: Vec<Vec<Lit>>,
+    pub(crate) keeps_told: bool,
 }
 
 /// What a variable means to the ordering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Meaning {
+pub(crate) enum Meaning {
     /// Nothing.
     Other,
     /// Nothing. Other literals make it true; clauses in which it stands by itself are true if it is false.
@@ -111,143 +137,143 @@ pub(super) enum Meaning {
 }
 
 /// A thread at an operation.
-pub(super) struct Node {
-    pub(super) thread: u32,
+pub(crate) struct Node {
+    pub(crate) thread: u32,
     /// Its number in the thread.
-    pub(super) number: u32,
+    pub(crate) number: u32,
     /// The thread's nodes from which ways lead to here.
-    pub(super) earlier: Earlier,
+    pub(crate) earlier: Earlier,
     /// Present once the node is in the book.
-    pub(super) entry: Option<Entry>,
+    pub(crate) entry: Option<Entry>,
     /// Edges to here.
-    pub(super) incoming: Vec<EdgeId>,
+    pub(crate) incoming: Vec<EdgeId>,
     /// What is looked at when the operation is performed.
-    pub(super) accesses: Vec<AccessId>,
+    pub(crate) accesses: Vec<AccessId>,
     /// A run ended or failed here.
-    pub(super) seen_last: bool,
+    pub(crate) seen_last: bool,
     /// The length of the longest way to here: smaller for everything that can come before.
-    pub(super) depth: u32,
+    pub(crate) depth: u32,
     /// When it was first performed, in its run.
-    pub(super) hint: u32,
+    pub(crate) hint: u32,
     /// The thread is known to fail here.
-    pub(super) fails: bool,
+    pub(crate) fails: bool,
 }
 
 /// What is written of a node.
-pub(super) struct Entry {
-    pub(super) at: At,
-    pub(super) reached: Lit,
+pub(crate) struct Entry {
+    pub(crate) at: At,
+    pub(crate) reached: Lit,
     /// The list of edges to here has more.
-    pub(super) more: Lit,
-    pub(super) edges: Vec<EdgeId>,
+    pub(crate) more: Lit,
+    pub(crate) edges: Vec<EdgeId>,
     /// "One of the edges so far is taken."
-    pub(super) ladder: Option<Lit>,
-    pub(super) decisive: Option<AccessId>,
-    pub(super) second: Option<AccessId>,
+    pub(crate) ladder: Option<Lit>,
+    pub(crate) decisive: Option<AccessId>,
+    pub(crate) second: Option<AccessId>,
     /// What must hold, unless the operation fails.
-    pub(super) guards: Vec<Lit>,
+    pub(crate) guards: Vec<Lit>,
     /// For a thread that waits for a change: literals that say that something which the operation itself does not read has changed.
-    pub(super) changes: Vec<Lit>,
+    pub(crate) changes: Vec<Lit>,
 }
 
 /// A way of performing an operation.
-pub(super) struct Edge {
-    pub(super) node: NodeId,
-    pub(super) lit: Lit,
-    pub(super) key: EdgeKey,
+pub(crate) struct Edge {
+    pub(crate) node: NodeId,
+    pub(crate) lit: Lit,
+    pub(crate) key: EdgeKey,
     /// The list of sources that it needs, if it depends on a value.
-    pub(super) list: Option<u32>,
-    pub(super) writes: Vec<WriteId>,
-    pub(super) known: bool,
+    pub(crate) list: Option<u32>,
+    pub(crate) writes: Vec<WriteId>,
+    pub(crate) known: bool,
     /// A run took it.
-    pub(super) taken: bool,
+    pub(crate) taken: bool,
 }
 
 /// What tells the edges of a node apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct EdgeKey {
+pub(crate) struct EdgeKey {
     /// Nothing after an end or a failure.
-    pub(super) target: Option<NodeId>,
-    pub(super) child: Option<NodeId>,
-    pub(super) result: Option<i64>,
-    pub(super) writes: Vec<(Cell, i64)>,
-    pub(super) wakes: Option<ThreadKey>,
-    pub(super) fails: bool,
+    pub(crate) target: Option<NodeId>,
+    pub(crate) child: Option<NodeId>,
+    pub(crate) result: Option<i64>,
+    pub(crate) writes: Vec<(Cell, i64)>,
+    pub(crate) wakes: Option<ThreadKey>,
+    pub(crate) fails: bool,
     /// The operation itself reads nothing that has changed.
-    pub(super) unchanged: bool,
+    pub(crate) unchanged: bool,
 }
 
-pub(super) struct Write {
-    pub(super) edge: EdgeId,
-    pub(super) cell: u32,
-    pub(super) value: i64,
+pub(crate) struct Write {
+    pub(crate) edge: EdgeId,
+    pub(crate) cell: u32,
+    pub(crate) value: i64,
 }
 
 /// A look at a cell, by an operation or, without a node, when all is over.
-pub(super) struct Access {
-    pub(super) node: Option<NodeId>,
-    pub(super) cell: u32,
+pub(crate) struct Access {
+    pub(crate) node: Option<NodeId>,
+    pub(crate) cell: u32,
     /// If the value decides how the operation is performed: the edges of each value.
-    pub(super) decides: bool,
-    pub(super) edges: FxHashMap<i64, Vec<EdgeId>>,
+    pub(crate) decides: bool,
+    pub(crate) edges: FxHashMap<i64, Vec<EdgeId>>,
 }
 
 /// "This access sees this write", or the initial value.
 #[derive(Clone, Copy)]
-pub(super) struct Source {
-    pub(super) lit: Lit,
-    pub(super) access: AccessId,
-    pub(super) write: Option<WriteId>,
+pub(crate) struct Source {
+    pub(crate) lit: Lit,
+    pub(crate) access: AccessId,
+    pub(crate) write: Option<WriteId>,
 }
 
 /// A literal that needs one of several sources.
-pub(super) struct List {
-    pub(super) access: AccessId,
-    pub(super) values: Wanted,
-    pub(super) members: FxHashSet<Option<WriteId>>,
-    pub(super) more: Lit,
+pub(crate) struct List {
+    pub(crate) access: AccessId,
+    pub(crate) values: Wanted,
+    pub(crate) members: FxHashSet<Option<WriteId>>,
+    pub(crate) more: Lit,
 }
 
 /// The values that a list is about.
-pub(super) enum Wanted {
+pub(crate) enum Wanted {
     These(Vec<i64>),
     Those(Test),
 }
 
-pub(super) struct CellInfo {
-    pub(super) cell: Cell,
-    pub(super) initial: i64,
+pub(crate) struct CellInfo {
+    pub(crate) cell: Cell,
+    pub(crate) initial: i64,
     /// What is in memory then.
-    pub(super) first: i64,
-    pub(super) accesses: Vec<AccessId>,
+    pub(crate) first: i64,
+    pub(crate) accesses: Vec<AccessId>,
     /// The writes of each value, values in the order in which they were met.
-    pub(super) values: Vec<(i64, Vec<WriteId>)>,
+    pub(crate) values: Vec<(i64, Vec<WriteId>)>,
 }
 
-pub(super) struct Thread {
-    pub(super) key: ThreadKey,
-    pub(super) n_nodes: u32,
-    pub(super) roots: Vec<NodeId>,
+pub(crate) struct Thread {
+    pub(crate) key: ThreadKey,
+    pub(crate) n_nodes: u32,
+    pub(crate) roots: Vec<NodeId>,
 }
 
 impl Formula {
-    pub(super) fn var(&mut self, meaning: Meaning) -> Lit {
+    pub(crate) fn var(&mut self, meaning: Meaning) -> Lit {
         self.meanings.push(meaning);
-        Lit::new(Var::unsafe_from_idx(self.meanings.len() as u32 - 1), true)
+        Lit::new(self.meanings.len() as u32 - 1, true)
     }
 
-    pub(super) fn clause(&mut self, literals: impl Into<Vec<Lit>>) {
+    pub(crate) fn clause(&mut self, literals: impl Into<Vec<Lit>>) {
         self.clauses.push(literals.into());
     }
 }
 
 impl<'a> Book<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         mut locals: Box<dyn Locals + 'a>,
         program: Option<&Program>,
         memory: MemoryModel,
         first_sources: usize,
-        is_read: bool,
+        keeps_told: bool,
     ) -> Book<'a> {
         let code = program.iter().flat_map(|program| &program.routines).flat_map(|routine| &routine.code);
         let frees = code.into_iter().any(|instr| matches!(instr, Instr::Free { .. }));
@@ -279,7 +305,7 @@ impl<'a> Book<'a> {
             late_literals: FxHashMap::default(),
             sections: Sections::default(),
             references: References::default(),
-            formula: Formula { keeps_told: is_read, ..Formula::default() },
+            formula: Formula { keeps_told: keeps_told || cfg!(debug_assertions), ..Formula::default() },
         };
         for (key, local) in initial {
             let number = book.thread(key);
@@ -290,7 +316,7 @@ impl<'a> Book<'a> {
     }
 
     /// The number of a thread.
-    pub(super) fn thread(&mut self, key: ThreadKey) -> u32 {
+    pub(crate) fn thread(&mut self, key: ThreadKey) -> u32 {
         if let Some(number) = self.threads.iter().position(|thread| thread.key == key) {
             return number as u32;
         }
@@ -300,7 +326,7 @@ impl<'a> Book<'a> {
     }
 
     /// The node of a local state.
-    pub(super) fn node(&mut self, thread: u32, local: Local) -> NodeId {
+    pub(crate) fn node(&mut self, thread: u32, local: Local) -> NodeId {
         if (local as usize) < self.nodes.len() {
             return local;
         }
@@ -323,32 +349,32 @@ impl<'a> Book<'a> {
     }
 
     /// The operation of a node that is in the book.
-    pub(super) fn operation(&self, node: NodeId) -> &Operation {
+    pub(crate) fn operation(&self, node: NodeId) -> &Operation {
         &self.entry(node).at.operation
     }
 
-    pub(super) fn entry(&self, node: NodeId) -> &Entry {
+    pub(crate) fn entry(&self, node: NodeId) -> &Entry {
         self.nodes[node as usize].entry.as_ref().expect("the node is in the book")
     }
 
-    pub(super) fn entry_mut(&mut self, node: NodeId) -> &mut Entry {
+    pub(crate) fn entry_mut(&mut self, node: NodeId) -> &mut Entry {
         self.nodes[node as usize].entry.as_mut().expect("the node is in the book")
     }
 
     /// Whether the thread fails at once if it goes this way.
-    pub(super) fn fails(&self, edge: EdgeId) -> bool {
+    pub(crate) fn fails(&self, edge: EdgeId) -> bool {
         let key = &self.edges[edge as usize].key;
         key.fails || key.target.is_some_and(|node| self.nodes[node as usize].fails)
     }
 
     /// A number that edges of one thread about one cell have in common.
-    pub(super) fn number_of(&self, edge: EdgeId) -> usize {
+    pub(crate) fn number_of(&self, edge: EdgeId) -> usize {
         let node = self.edges[edge as usize].node;
         let cell = self.entry(node).decisive.map_or(0, |access| self.accesses[access as usize].cell);
         self.nodes[node as usize].thread as usize + cell as usize
     }
 
-    pub(super) fn cell(&mut self, cell: Cell) -> u32 {
+    pub(crate) fn cell(&mut self, cell: Cell) -> u32 {
         if let Some(&number) = self.cell_numbers.get(&cell) {
             return number;
         }
@@ -363,13 +389,13 @@ impl<'a> Book<'a> {
         self.cells.len() as u32 - 1
     }
     /// The cell that a location is.
-    pub(super) fn cell_at(&self, loc: Loc) -> Cell {
+    pub(crate) fn cell_at(&self, loc: Loc) -> Cell {
         let opaque = Cell::Opaque(loc);
         if self.cell_numbers.contains_key(&opaque) { opaque } else { Cell::Memory(loc) }
     }
 
     /// What is in memory when a cell holds this.
-    pub(super) fn in_memory(&self, cell: u32, value: i64) -> i64 {
+    pub(crate) fn in_memory(&self, cell: u32, value: i64) -> i64 {
         let info = &self.cells[cell as usize];
         match info.cell {
             Cell::Opaque(_) if value == info.initial => info.first,

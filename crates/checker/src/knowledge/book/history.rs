@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 /// Threads of which only their runs are known.
 #[derive(Default)]
-pub(super) struct ByHistory {
+pub(crate) struct ByHistory {
     n_initial: usize,
     histories: Histories,
     numbers: FxHashMap<History, Local>,
@@ -42,7 +42,7 @@ struct Past {
 }
 
 impl ByHistory {
-    pub(super) fn new(n_initial: usize) -> ByHistory {
+    pub(crate) fn new(n_initial: usize) -> ByHistory {
         ByHistory { n_initial, ..ByHistory::default() }
     }
 

@@ -3,15 +3,15 @@
 //! Clauses stay short, as a core goes through a long one again and again; and from one question to the next only those parts of the tree are said anew in which
 //! something has become known, or something has been added. (Where data multiplies, most edges are never possible, and there are a hundred thousand of them.)
 
-use super::book::{EdgeId, Formula, Meaning};
-use batsat::Lit;
+use super::{EdgeId, Formula, Meaning};
+use crate::solver::Lit;
 
 /// How many literals are in a clause.
 const MOST_IN_CLAUSE: usize = 32;
 
 /// The tree, from the bottom to the top.
 #[derive(Default)]
-pub(super) struct Goals {
+pub(crate) struct OneOf {
     levels: Vec<Vec<Group>>,
 }
 
@@ -22,9 +22,9 @@ struct Group {
     lit: Option<Lit>,
 }
 
-impl Goals {
+impl OneOf {
     /// A literal that says that one of these edges is taken. Nothing if there are none. Requires that they are sorted.
-    pub(super) fn one_of(&mut self, edges: &[(EdgeId, Lit)], formula: &mut Formula) -> Option<Lit> {
+    pub(crate) fn one_of(&mut self, edges: &[(EdgeId, Lit)], formula: &mut Formula) -> Option<Lit> {
         let mut below: Vec<(usize, Lit)> = edges.iter().map(|&(edge, lit)| (edge as usize, lit)).collect();
         for level in 0.. {
             if level == self.levels.len() {

@@ -1,13 +1,13 @@
 //! Which nodes of a thread come before which, on every way that leads through both.
 
-use super::book::{Book, NodeId};
+use super::{Book, NodeId};
 
 /// So many nodes of a thread are remembered by those that come after them. Of others only the next are known.
 const MOST_REMEMBERED: u32 = 1 << 14;
 
 /// The nodes of the same thread from which some way leads to a node, by their numbers in the thread.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Earlier(Vec<u64>);
+pub(crate) struct Earlier(Vec<u64>);
 
 impl Earlier {
     fn contains(&self, number: u32) -> bool {
@@ -43,7 +43,7 @@ impl Earlier {
 
 impl Book<'_> {
     /// Whether a way leads from one node of a thread to another. A "yes" stays true.
-    pub(super) fn leads_to(&self, from: NodeId, to: NodeId) -> bool {
+    pub(crate) fn leads_to(&self, from: NodeId, to: NodeId) -> bool {
         let number = self.nodes[from as usize].number;
         if number < MOST_REMEMBERED {
             return self.nodes[to as usize].earlier.contains(number);
@@ -59,12 +59,12 @@ impl Book<'_> {
     }
 
     /// Whether it is known that no way leads from one node of a thread to another.
-    pub(super) fn never_leads_to(&self, from: NodeId, to: NodeId) -> bool {
+    pub(crate) fn never_leads_to(&self, from: NodeId, to: NodeId) -> bool {
         self.nodes[from as usize].number < MOST_REMEMBERED && !self.leads_to(from, to)
     }
 
     /// A node has become the next after another.
-    pub(super) fn lead_on(&mut self, from: NodeId, to: NodeId) {
+    pub(crate) fn lead_on(&mut self, from: NodeId, to: NodeId) {
         let mut work = vec![(from, to)];
         while let Some((from, to)) = work.pop() {
             let number = self.nodes[from as usize].number;

@@ -8,10 +8,10 @@ use crate::program::{ExprOver, Instr, Pc, Place, Program, Routine};
 use rustc_hash::FxHashMap;
 
 /// What a thread has last written to cells of its own, where that is not the initial value and may still be read; sorted.
-pub(super) type Own = Vec<(Loc, i64)>;
+pub(crate) type Own = Vec<(Loc, i64)>;
 
 /// Who owns which cells.
-pub(super) struct Owners {
+pub(crate) struct Owners {
     /// By thread. Those that own nothing are not here.
     threads: FxHashMap<ThreadKey, Owner>,
 }
@@ -25,7 +25,7 @@ struct Owner {
 
 impl Owners {
     /// Analyses a valid program.
-    pub(super) fn of(program: &Program) -> Owners {
+    pub(crate) fn of(program: &Program) -> Owners {
         let futures = Futures::of(program);
         let threads = (0..program.initial.len()).filter_map(|thread| {
             let owner = Owner::of(program, thread, &futures)?;
@@ -35,13 +35,13 @@ impl Owners {
     }
 
     /// What a thread finds in a cell, if it is the thread's own.
-    pub(super) fn value(&self, thread: ThreadKey, loc: Loc, own: &Own) -> Option<i64> {
+    pub(crate) fn value(&self, thread: ThreadKey, loc: Loc, own: &Own) -> Option<i64> {
         let cell = self.threads.get(&thread)?.cells.iter().find(|cell| cell.0 == loc)?;
         Some(own.iter().find(|cell| cell.0 == loc).unwrap_or(cell).1)
     }
 
     /// What a thread has written when it has come to an instruction by an operation with this result.
-    pub(super) fn after(&self, thread: ThreadKey, operation: &Operation, result: i64, own: &Own, pc: Pc) -> Own {
+    pub(crate) fn after(&self, thread: ThreadKey, operation: &Operation, result: i64, own: &Own, pc: Pc) -> Own {
         let Some(Owner { cells, live }) = self.threads.get(&thread) else { return vec![] };
         let written = operation.written(result);
         let live = cells.iter().zip(&live[pc as usize]).filter(|cell| *cell.1);
