@@ -51,12 +51,12 @@ const FIRST_EVENTS: u64 = 1_000;
 const MOST_LAPPING_EXECUTIONS: u64 = 2_000;
 
 /// How an engine is asked.
-type Search<S> = fn(&S, &Options, &dyn Watch) -> Report;
+type Check<S> = fn(&S, &Options, &dyn Watch) -> Report;
 
 /// The engines that take turns with the search of states.
 struct Engines<S> {
-    mcr: Search<S>,
-    cumulative: Search<S>,
+    mcr: Check<S>,
+    cumulative: Check<S>,
 }
 
 /// Searches with one engine after the other until one comes to an end. The report names that one, and those that failed before.
@@ -117,7 +117,7 @@ fn note_failure(report: &Report, failures: &mut Vec<EngineFailure>) {
 
 /// Runs executions one by one. Nothing, if somebody else has to find out.
 fn run<S: Comparable>(
-    mcr: Search<S>,
+    mcr: Check<S>,
     subject: &S,
     options: &Options,
     watch: &dyn Watch,
@@ -149,7 +149,7 @@ fn is_limited(options: &Options) -> bool {
 
 /// Learns from executions. Nothing, if that comes to no end or failed.
 fn learn<S: Comparable>(
-    cumulative: Search<S>,
+    cumulative: Check<S>,
     subject: &S,
     options: &Options,
     watch: &dyn Watch,

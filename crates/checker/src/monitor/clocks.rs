@@ -38,7 +38,7 @@ pub(super) struct Clocks {
     events: Vec<Event>,
     /// What the events touched, one after the other.
     links: Vec<Link>,
-    threads: Vec<Thread>,
+    threads: Vec<ThreadClocks>,
     objects: Vec<Touched>,
     /// Under PSO, the group of each thread's stores to each object.
     groups: Vec<SmallVec<[(u16, u16); 2]>>,
@@ -59,7 +59,7 @@ pub(super) struct Event {
     /// Where what it touched begins.
     links: u32,
     /// Its thread before it, and how many threads were known.
-    before: Thread,
+    before: ThreadClocks,
     n_threads: u16,
 }
 
@@ -81,7 +81,7 @@ struct Touched {
 
 /// The last events of a thread: of all, of all but stores, of its stores since it drained, and of those before a barrier.
 #[derive(Clone, Copy)]
-struct Thread {
+struct ThreadClocks {
     last: EventId,
     issued: EventId,
     store: EventId,
@@ -99,8 +99,8 @@ pub(super) enum After {
     Stores,
 }
 
-impl Thread {
-    const NEW: Thread = Thread { last: NONE, issued: NONE, store: NONE, held: NONE };
+impl ThreadClocks {
+    const NEW: ThreadClocks = ThreadClocks { last: NONE, issued: NONE, store: NONE, held: NONE };
 }
 
 impl Clocks {
@@ -152,8 +152,8 @@ impl Clocks {
         self.is_before(first, self.thread(thread).last)
     }
 
-    fn thread(&self, thread: u16) -> Thread {
-        self.threads.get(thread as usize).copied().unwrap_or(Thread::NEW)
+    fn thread(&self, thread: u16) -> ThreadClocks {
+        self.threads.get(thread as usize).copied().unwrap_or(ThreadClocks::NEW)
     }
 
     /// How many threads have been seen.
@@ -163,7 +163,7 @@ impl Clocks {
 
     /// Whether a write is before the thread's next event of some kind under the other memory model.
     pub(super) fn is_weakly_before_next(&self, write: EventId, thread: u16, after: After) -> bool {
-        let Thread { issued, store, held, .. } = self.thread(thread);
+        let ThreadClocks { issued, store, held, .. } = self.thread(thread);
         self.is_weakly_before(write, issued)
             || match after {
                 After::Loads => false,
@@ -208,7 +208,7 @@ impl Clocks {
 
     fn make_room(&mut self, thread: u16, taken: &Taken) {
         if self.threads.len() <= thread as usize {
-            self.threads.resize(thread as usize + 1, Thread::NEW);
+            self.threads.resize(thread as usize + 1, ThreadClocks::NEW);
         }
         for access in &taken.footprint.accesses {
             if self.objects.len() <= access.object as usize {
@@ -260,7 +260,7 @@ impl Clocks {
         }
     }
 
-    fn come_after_own(&mut self, own: Thread, taken: &Taken, is_store: bool) {
+    fn come_after_own(&mut self, own: ThreadClocks, taken: &Taken, is_store: bool) {
         let mut store = match is_store {
             _ if taken.drains || (is_store && taken.barrier) => own.store,
             true => own.held,
@@ -272,7 +272,7 @@ impl Clocks {
         }
         if taken.joins_all {
             for other in 0..self.threads.len() {
-                let Thread { last, issued, .. } = self.threads[other];
+                let ThreadClocks { last, issued, .. } = self.threads[other];
                 // Whoever has ended has drained.
                 if last != NONE {
                     self.join(last, 0..self.n_full);
@@ -360,7 +360,7 @@ impl Clocks {
             }
         }
         if let Some(child) = child {
-            self.threads[child as usize] = Thread { last: id, issued: id, ..Thread::NEW };
+            self.threads[child as usize] = ThreadClocks { last: id, issued: id, ..ThreadClocks::NEW };
         }
         for access in &taken.footprint.accesses {
             let touched = &mut self.objects[access.object as usize];

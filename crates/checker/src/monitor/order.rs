@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// An event of a trace.
 #[derive(Clone)]
-pub(super) struct Event {
+pub(super) struct OrderedEvent {
     pub(super) taken: Taken,
     pub(super) operation: Operation,
     pub(super) span: Span,
@@ -20,14 +20,14 @@ pub(super) struct Event {
 /// Events, those of a thread in program order, and who touched what in which order.
 #[derive(Default)]
 pub(super) struct TraceOrder {
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<OrderedEvent>,
     touches: BTreeMap<Object, Vec<(usize, Mode)>>,
 }
 
 /// For each event, those that must come after it.
 pub(super) type Edges = Vec<BTreeSet<usize>>;
 
-impl Event {
+impl OrderedEvent {
     /// It can wait in a buffer.
     pub(super) fn is_store(&self) -> bool {
         self.operation.is_write() && !self.taken.drains
@@ -40,7 +40,7 @@ impl Event {
 
 impl TraceOrder {
     /// Adds an event that touches nothing yet.
-    pub(super) fn add(&mut self, event: Event) -> usize {
+    pub(super) fn add(&mut self, event: OrderedEvent) -> usize {
         self.events.push(event);
         self.events.len() - 1
     }

@@ -1,7 +1,7 @@
 //! From a borderline execution to an execution that shows the difference: a schedule for the machine with store buffers, and what it is that waits.
 
 use super::borderline::Positions;
-use super::order::{Event, TraceOrder, cycle, linearise, shortest_way};
+use super::order::{OrderedEvent, TraceOrder, cycle, linearise, shortest_way};
 use crate::base::{Action, Schedule, Span, Step, ThreadKey};
 use crate::execution::{Describe, Machine, MemoryModel, Operation, Rules, State};
 use crate::program::Program;
@@ -74,13 +74,13 @@ impl<'a, S: Describe> Eye<'a, S> {
     }
 
     /// Takes a step that performs an operation on some machine, and gives it as an event.
-    fn take(&mut self, machine: &Machine<'_, S>, state: &mut State<S::Thread>, step: Step) -> Event {
+    fn take(&mut self, machine: &Machine<'_, S>, state: &mut State<S::Thread>, step: Step) -> OrderedEvent {
         let thread = &state.threads[step.thread.index()].local;
         let (span, name) = (self.subject.span(thread), self.subject.name(thread));
         let (mut taken, operation) = self.look(state, step);
         let done = machine.apply(state, step);
         performed(&mut taken, &done);
-        Event { taken, operation, span, name }
+        OrderedEvent { taken, operation, span, name }
     }
 }
 
@@ -135,7 +135,7 @@ fn describe<S: Describe>(
 ) -> Witness {
     let (store, later) = segments[0];
     let [store, later] = [store, later].map(|at| &trace.events[at]);
-    let words = |event: &Event| {
+    let words = |event: &OrderedEvent| {
         let cell = event.operation.loc().map(|loc| subject.loc_name(loc)).unwrap_or_default();
         match &event.operation {
             operation if operation.is_read() => format!("the load of `{cell}`"),

@@ -17,7 +17,7 @@ use crate::base::{Schedule, Span, ThreadId};
 use crate::engines::lazy::delays::{Delays, can_delay};
 use crate::engines::lazy::emulation::Plan;
 use crate::engines::lazy::retrace::Retraced;
-use crate::engines::lazy::search::{Looked, Search};
+use crate::engines::lazy::search::{LazySearch, Looked};
 use crate::engines::learning::cumulative::cycle;
 use crate::execution::{Comparable, MemoryModel, interpret};
 use crate::program::Program;
@@ -97,7 +97,7 @@ fn search_for_witness<S: Comparable>(
 ) -> Robustness {
     let reduces = !subject.notices_spinning();
     let plan = Plan { memory, delays: Delays::default(), bound: 1, eager: true, attacks: true, reduces };
-    let mut search = Search::new(subject, plan);
+    let mut search = LazySearch::new(subject, plan);
     let mut looked_at = 0;
     let answer = loop {
         let Some(at) = search.space.next() else { break Answer::Robust };

@@ -21,7 +21,7 @@ pub(super) fn simplest<S: Comparable>(
     watch: &dyn Watch,
 ) -> Vec<Option<Schedule>> {
     let rules = rules.unbounded();
-    let mut search = Search {
+    let mut search = Cheapest {
         machine: Machine::new(subject, rules),
         judge: Judge::new(subject, rules),
         visited: Visited::new(),
@@ -47,7 +47,7 @@ pub(super) fn simplest<S: Comparable>(
     found
 }
 
-struct Search<'a, S: Comparable> {
+struct Cheapest<'a, S: Comparable> {
     machine: Machine<'a, S>,
     judge: Judge<'a, S>,
     /// States whose cheapest execution is known.
@@ -79,7 +79,7 @@ struct Reached {
 /// The row of a state ends with these: the thread that runs, and whether its store is fresh.
 const EXTRA: usize = 1;
 
-impl<S: Comparable> Search<'_, S> {
+impl<S: Comparable> Cheapest<'_, S> {
     fn start(&mut self) {
         let start = self.machine.start();
         let mut row = vec![self.visited.intern_shared(&start.shared)];

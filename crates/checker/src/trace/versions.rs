@@ -30,10 +30,10 @@ pub(crate) const INITIAL: i64 = 1;
 pub(crate) struct Versions<'j> {
     histories: &'j mut Histories,
     memory: FxHashMap<Loc, i64>,
-    threads: Vec<Thread>,
+    threads: Vec<ThreadVersions>,
 }
 
-struct Thread {
+struct ThreadVersions {
     key: ThreadKey,
     history: History,
     /// What it has changed and others cannot see yet, in order.
@@ -67,7 +67,7 @@ impl<'j> Versions<'j> {
     pub(crate) fn add_thread(&mut self, key: ThreadKey, parent: Option<usize>) {
         let parent = parent.map(|parent| self.threads[parent].history);
         let history = self.histories.empty(parent, key);
-        self.threads.push(Thread { key, history, waiting: Vec::new() });
+        self.threads.push(ThreadVersions { key, history, waiting: Vec::new() });
     }
 
     /// A thread has performed an operation, which is still to be noted. Says whether it did the same whenever it had seen the same.

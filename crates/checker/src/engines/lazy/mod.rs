@@ -25,7 +25,7 @@ use crate::search::{Options, Progress, Report, StopReason, Watch, is_shown};
 use delays::{Delays, Site, can_delay};
 use emulation::Plan;
 use retrace::Attack;
-use search::{Looked, Search, Turn};
+use search::{LazySearch, Looked, Turn};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -183,7 +183,7 @@ fn described<S: Comparable>(mut findings: Findings<'_, S>, delays: &Delays, n_ro
 
 /// One search.
 struct Round<'a, S: Comparable> {
-    search: Search<'a, S>,
+    search: LazySearch<'a, S>,
     findings: Findings<'a, S>,
     edges: Option<Edges>,
     attacks: Vec<Vec<(Site, Site)>>,
@@ -198,7 +198,7 @@ impl<'a, S: Comparable> Round<'a, S> {
         let reduces = eager && !subject.notices_spinning();
         let edges = (program.automata.is_none() && subject.has_cycles()).then(Edges::default);
         Round {
-            search: Search::new(subject, Plan { memory: options.memory, delays, bound, eager, attacks, reduces }),
+            search: LazySearch::new(subject, Plan { memory: options.memory, delays, bound, eager, attacks, reduces }),
             findings: Findings::new(subject, options),
             edges,
             attacks: Vec::new(),

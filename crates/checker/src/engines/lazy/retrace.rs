@@ -1,7 +1,7 @@
 //! From a state of a search back to a schedule of the machine.
 
 use super::delays::{Site, site};
-use super::search::Search;
+use super::search::LazySearch;
 use super::space::{How, Origin};
 use crate::base::{Action, Span, Step, ThreadId};
 use crate::execution::{Comparable, State};
@@ -35,7 +35,7 @@ pub(crate) struct Attack {
     pub(crate) before_last: usize,
 }
 
-impl<S: Comparable> Search<'_, S> {
+impl<S: Comparable> LazySearch<'_, S> {
     /// How a state was reached.
     pub(crate) fn retrace(&self, at: u32) -> Retraced {
         let mut retraced = Retraced::default();
@@ -55,7 +55,7 @@ impl<S: Comparable> Search<'_, S> {
 }
 
 struct Walk<'s, 'a, S: Comparable> {
-    search: &'s Search<'a, S>,
+    search: &'s LazySearch<'a, S>,
     state: State<S::Thread>,
     /// For each thread, where the stores in its buffer stand.
     sites: Vec<Vec<Site>>,

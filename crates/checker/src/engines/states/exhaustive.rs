@@ -71,7 +71,7 @@ fn find<'a, S: Comparable>(
     loop {
         let alone = Alone::new(subject, options, searches.pop().unwrap_or_default());
         let is_last = searches.is_empty() || alone.is_none();
-        let mut search = Search::new(subject, options, watch, alone, None);
+        let mut search = Exhaustive::new(subject, options, watch, alone, None);
         search.most_parts = left;
         let stop = search.run();
         if search.met_bound {
@@ -105,7 +105,7 @@ fn histories_within<S: Comparable>(
     let limits = crate::search::Limits { states: budget, ..options.limits };
     let options = Options { all_violations: true, limits, ..options.clone() };
     let alone = Alone::new(subject, &options, vec![]);
-    let mut search = Search::new(subject, &options, watch, alone, Some(Histories::default()));
+    let mut search = Exhaustive::new(subject, &options, watch, alone, Some(Histories::default()));
     search.most_parts = most_parts;
     let stop = search.run();
     (!search.met_bound).then(|| (stop == StopReason::Exhausted).then(|| search.histories.take().expect("it was given")))
@@ -114,7 +114,7 @@ fn histories_within<S: Comparable>(
 /// A row as a state, once somebody needs that.
 type Spelled<T> = Option<State<T>>;
 
-struct Search<'a, 'w, S: Comparable> {
+struct Exhaustive<'a, 'w, S: Comparable> {
     watch: &'w dyn Watch,
     machine: Machine<'a, S>,
     visited: Visited<S::Thread>,
@@ -136,16 +136,16 @@ struct Search<'a, 'w, S: Comparable> {
     met_bound: bool,
 }
 
-impl<'a, 'w, S: Comparable> Search<'a, 'w, S> {
+impl<'a, 'w, S: Comparable> Exhaustive<'a, 'w, S> {
     fn new(
         subject: &'a S,
         options: &'a Options,
         watch: &'w dyn Watch,
         alone: Option<Alone<'a, S>>,
         histories: Option<Histories>,
-    ) -> Search<'a, 'w, S> {
+    ) -> Exhaustive<'a, 'w, S> {
         let edges = (histories.is_none() && subject.has_cycles()).then(Edges::default);
-        Search {
+        Exhaustive {
             watch,
             machine: Machine::new(subject, options.rules),
             visited: Visited::new(),
@@ -243,7 +243,7 @@ impl<'a, 'w, S: Comparable> Search<'a, 'w, S> {
             return true;
         }
         let is_left_out =
-            |search: &Search<'_, '_, S>, index| search.alone.as_ref().is_some_and(|alone| alone.leaves_out(index));
+            |search: &Exhaustive<'_, '_, S>, index| search.alone.as_ref().is_some_and(|alone| alone.leaves_out(index));
         let mut has_moves = false;
         for index in 0..n_threads {
             if !is_left_out(self, index) {

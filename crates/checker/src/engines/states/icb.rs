@@ -25,7 +25,7 @@ const NOBODY: u32 = u32::MAX;
 
 /// Searches bound by bound and reports.
 pub fn check<S: Comparable>(subject: &S, preemptions: u32, options: &Options, watch: &dyn Watch) -> Report {
-    let mut search = Search {
+    let mut search = Icb {
         machine: Machine::new(subject, options.rules),
         visited: Visited::new(),
         findings: Findings::new(subject, options),
@@ -49,7 +49,7 @@ pub(crate) fn coverage(covered: Option<u32>, stop: &StopReason) -> Option<String
     }
 }
 
-struct Search<'a, S: Comparable> {
+struct Icb<'a, S: Comparable> {
     machine: Machine<'a, S>,
     /// States, each with the thread that runs.
     visited: Visited<S::Thread>,
@@ -63,7 +63,7 @@ struct Search<'a, S: Comparable> {
     edges: Option<Edges>,
 }
 
-impl<S: Comparable> Search<'_, S> {
+impl<S: Comparable> Icb<'_, S> {
     fn run(&mut self, preemptions: u32, covered: &mut Option<u32>, watch: &dyn Watch) -> StopReason {
         let start = self.machine.start();
         let mut row = vec![self.visited.intern_shared(&start.shared)];

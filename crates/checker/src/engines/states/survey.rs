@@ -34,7 +34,7 @@ pub struct SurveyedRead {
 pub fn survey(program: &Program, options: &Options, most_states: u64, watch: &dyn Watch) -> Survey {
     let subject = &interpret(program);
     let mut search =
-        Search { machine: Machine::new(subject, options.rules), visited: Visited::new(), reads: BTreeMap::new() };
+        Surveying { machine: Machine::new(subject, options.rules), visited: Visited::new(), reads: BTreeMap::new() };
     let complete = search.run(most_states, watch);
     let histories = if complete { histories(subject, options, most_states, watch) } else { Vec::new() };
     let reads = search.reads.into_iter().map(|((start, end), (cells, values))| {
@@ -46,7 +46,7 @@ pub fn survey(program: &Program, options: &Options, most_states: u64, watch: &dy
 
 type Reads = BTreeMap<(u32, u32), (BTreeSet<String>, BTreeMap<i64, u64>)>;
 
-struct Search<'a, S: Comparable> {
+struct Surveying<'a, S: Comparable> {
     machine: Machine<'a, S>,
     visited: Visited<S::Thread>,
     reads: Reads,
@@ -55,7 +55,7 @@ struct Search<'a, S: Comparable> {
 /// How often the watch is asked, in states.
 const LOOK_EVERY: u32 = 4096;
 
-impl<S: Comparable> Search<'_, S> {
+impl<S: Comparable> Surveying<'_, S> {
     fn run(&mut self, most_states: u64, watch: &dyn Watch) -> bool {
         let start = self.machine.start();
         self.note(&start, 0);

@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// An access by its thread, its place, and whether it is a store's arrival.
-type Place = (ThreadKey, u32, bool);
+type Site = (ThreadKey, u32, bool);
 
 /// The accesses to cells in the present execution, and the races that are known.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(crate) struct DataRaces {
     accesses: Vec<Accessed>,
     /// For each object, the last of them.
     last: FxHashMap<Loc, u32>,
-    known: BTreeSet<(Loc, [Place; 2])>,
+    known: BTreeSet<(Loc, [Site; 2])>,
     /// Lent to whoever looks for races.
     spare: Row,
 }

@@ -38,12 +38,12 @@ const LOOK_EVERY_STEPS: u64 = 2000;
 /// Explores every trace and reports.
 pub fn check<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
     let machine = Machine::new(subject, options.rules);
-    let mut search = Search::new(subject, &machine, options);
+    let mut search = Dpor::new(subject, &machine, options);
     let stop = search.run(watch);
     search.findings.report(stop)
 }
 
-struct Search<'a, S: Describe> {
+struct Dpor<'a, S: Describe> {
     machine: &'a Machine<'a, S>,
     findings: Findings<'a, S>,
     processes: Processes,
@@ -76,14 +76,14 @@ enum Next {
     Redundant,
 }
 
-impl<'a, S: Describe> Search<'a, S> {
+impl<'a, S: Describe> Dpor<'a, S> {
     fn new(subject: &'a S, machine: &'a Machine<'a, S>, options: &'a Options) -> Self {
         let known = |program: &Program| [program.cells.len(), program.locks.len(), program.condvars.len()];
         let [cells, locks, condvars] = subject.program().map_or([0; 3], known);
         let findings = Findings::new(subject, options);
         let running = Rewindable::new(machine);
         let data_races = findings.judge.looks_at_states().then(DataRaces::default);
-        Search {
+        Dpor {
             machine,
             findings,
             processes: Processes::default(),

@@ -37,7 +37,7 @@ pub(crate) fn within<S: Describe>(
     watch: &dyn Watch,
 ) -> Report {
     let machine = Machine::new(subject, options.rules);
-    let mut search = Search {
+    let mut search = IcbTraces {
         machine: &machine,
         findings: Findings::new(subject, options),
         running: Rewindable::new(&machine),
@@ -60,7 +60,7 @@ pub(crate) fn within<S: Describe>(
     search.findings.report(stop)
 }
 
-struct Search<'a, S: Describe> {
+struct IcbTraces<'a, S: Describe> {
     machine: &'a Machine<'a, S>,
     findings: Findings<'a, S>,
     running: Rewindable<'a, S>,
@@ -113,14 +113,14 @@ struct Seen {
 }
 
 /// Where the search stands before a step.
-struct Node {
+struct Branch {
     /// The thread that runs.
     thread: Option<ThreadId>,
     /// Steps to take, the next one last, and the preemptions that are left after them.
     steps: Vec<(Step, u32)>,
 }
 
-impl<S: Describe> Search<'_, S> {
+impl<S: Describe> IcbTraces<'_, S> {
     fn run(&mut self, preemptions: u32, covered: &mut Option<u32>, watch: &dyn Watch) -> StopReason {
         for bound in 0..=preemptions {
             self.known.clear();
@@ -184,10 +184,10 @@ impl<S: Describe> Search<'_, S> {
     }
 
     /// What there is to do after a step of this thread, unless it has been done.
-    fn node(&mut self, thread: Option<ThreadId>, left: u32, seen: Option<Seen>) -> Node {
+    fn node(&mut self, thread: Option<ThreadId>, left: u32, seen: Option<Seen>) -> Branch {
         if self.running.path.len() as u64 >= self.findings.options.limits.most_steps_taken_back() {
             self.findings.incomplete = Some(StopReason::EventLimit);
-            return Node { thread, steps: Vec::new() };
+            return Branch { thread, steps: Vec::new() };
         }
         let mut now = self.last.clone();
         now.sort_unstable();
@@ -197,7 +197,7 @@ impl<S: Describe> Search<'_, S> {
         now[arrived..].sort_unstable();
         now.push(thread.map_or(NONE, |thread| self.last[thread.index()]));
         if self.known.get(&now).is_some_and(|&known| known >= left) {
-            return Node { thread, steps: Vec::new() };
+            return Branch { thread, steps: Vec::new() };
         }
         self.watch(seen);
         let mut steps = Vec::new();
@@ -211,7 +211,7 @@ impl<S: Describe> Search<'_, S> {
             self.findings.judge.look_at(&self.running.state, || self.running.path.clone());
         }
         self.known.insert(now, left);
-        Node { thread, steps: self.within_bound(steps, thread, left) }
+        Branch { thread, steps: self.within_bound(steps, thread, left) }
     }
 
     /// The steps that can be taken within the bound. A thread that can go on is the first to.

@@ -2,7 +2,7 @@
 //!
 //! Memory cells are named by computed addresses (`Loc::address`). `lock` and `unlock` are those of the bus.
 
-use super::{Action, Expr, State, Thread, Transition};
+use super::{Action, Expr, State, ThreadText, Transition};
 use crate::base::{Loc, Source, Span};
 use crate::program::{
     Access, Automata, BinaryOp, ControlState, Expr as IrExpr, Indexed, Instr, Lock, LockKind, LockMode, Ordering, Pc,
@@ -12,9 +12,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Makes a program of threads that have at least an initial state each.
-pub(super) fn lower(threads: &[Thread], source: Arc<Source>) -> Program {
+pub(super) fn lower(threads: &[ThreadText], source: Arc<Source>) -> Program {
     let (routines, states) = threads.iter().map(routine).unzip();
-    let start = |(routine, thread): (usize, &Thread)| Start { name: thread.name.clone(), routine, arguments: vec![] };
+    let start =
+        |(routine, thread): (usize, &ThreadText)| Start { name: thread.name.clone(), routine, arguments: vec![] };
     let name = Path::new(&source.name).file_stem().map_or("program".into(), |stem| stem.to_string_lossy().into_owned());
     Program {
         name,
@@ -30,7 +31,7 @@ pub(super) fn lower(threads: &[Thread], source: Arc<Source>) -> Program {
     }
 }
 
-fn routine(thread: &Thread) -> (Routine, Vec<ControlState>) {
+fn routine(thread: &ThreadText) -> (Routine, Vec<ControlState>) {
     let mut registers = thread.registers.clone();
     // How many transitions are possible, and which of them is taken.
     let (count, pick) = (Reg(registers.len() as u16), Reg(registers.len() as u16 + 1));

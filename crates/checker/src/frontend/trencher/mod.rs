@@ -50,7 +50,7 @@ pub fn is_likely(text: &str) -> bool {
 }
 
 /// A thread as it stands in the text.
-struct Thread {
+struct ThreadText {
     name: String,
     span: Span,
     /// The states in the order in which they are mentioned; the initial one is the first.

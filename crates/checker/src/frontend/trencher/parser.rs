@@ -1,17 +1,18 @@
 //! Words to threads. After a mistake, reading goes on at the next word that can start something.
 
 use super::{
-    Action, Expr, MAX_DIAGNOSTICS, MAX_NESTING, MAX_REGISTERS, MAX_THREADS, MAX_TRANSITIONS, State, Thread, Transition,
+    Action, Expr, MAX_DIAGNOSTICS, MAX_NESTING, MAX_REGISTERS, MAX_THREADS, MAX_TRANSITIONS, State, ThreadText,
+    Transition,
 };
 use crate::base::{Diagnostic, Source, Span};
 use crate::program::{BinaryOp, UnaryOp};
 use std::collections::BTreeMap;
 
 /// The threads of a text and what is wrong with it.
-pub(super) fn parse(source: &Source) -> (Vec<Thread>, Vec<Diagnostic>) {
+pub(super) fn parse(source: &Source) -> (Vec<ThreadText>, Vec<Diagnostic>) {
     let text = &source.text;
     let mut parser = Parser { words: words(text), at: 0, end: text.len(), diagnostics: Vec::new(), transitions: 0 };
-    let mut threads: Vec<Thread> = Vec::new();
+    let mut threads: Vec<ThreadText> = Vec::new();
     while let Some(word) = parser.next() {
         if word.text == "memory_size" {
             parser.memory_size();
@@ -125,10 +126,10 @@ impl<'a> Parser<'a> {
     }
 
     /// What follows `thread`, up to and with `end`.
-    fn thread(&mut self) -> Result<Thread, Noted> {
+    fn thread(&mut self) -> Result<ThreadText, Noted> {
         let word = self.name("the thread's name")?;
         let mut names = Names::default();
-        let mut thread = Thread {
+        let mut thread = ThreadText {
             name: word.text.to_string(),
             span: word.span,
             states: Vec::new(),
@@ -177,7 +178,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The initial state comes first, whatever was mentioned before.
-    fn initial(&mut self, thread: &mut Thread, names: &mut Names<'a>) -> Result<(), Noted> {
+    fn initial(&mut self, thread: &mut ThreadText, names: &mut Names<'a>) -> Result<(), Noted> {
         let word = self.name("the initial state")?;
         let state = thread.state(word, names);
         if state != 0 {
@@ -193,7 +194,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn transition(&mut self, thread: &mut Thread, names: &mut Names<'a>, start: Span) -> Result<(), Noted> {
+    fn transition(&mut self, thread: &mut ThreadText, names: &mut Names<'a>, start: Span) -> Result<(), Noted> {
         let from = self.name("the state that the transition leaves")?;
         let to = self.name("the state that the transition leads to")?;
         let (from, to) = (thread.state(from, names), thread.state(to, names));
@@ -209,7 +210,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn action(&mut self, thread: &mut Thread, names: &mut Names<'a>) -> Result<Action, Noted> {
+    fn action(&mut self, thread: &mut ThreadText, names: &mut Names<'a>) -> Result<Action, Noted> {
         let word = self.name("what the transition does")?;
         Ok(match word.text {
             "noop" => Action::Noop,
@@ -238,7 +239,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn register(&mut self, thread: &mut Thread, names: &mut Names<'a>) -> Result<usize, Noted> {
+    fn register(&mut self, thread: &mut ThreadText, names: &mut Names<'a>) -> Result<usize, Noted> {
         let word = self.name("a register")?;
         if word.text.parse::<i64>().is_ok() || operator(word.text).is_some() {
             self.complain(word.span, format!("expected a register, found `{}`", shown(word.text)));
@@ -247,7 +248,12 @@ impl<'a> Parser<'a> {
         self.named_register(word, thread, names)
     }
 
-    fn named_register(&mut self, word: Word<'a>, thread: &mut Thread, names: &mut Names<'a>) -> Result<usize, Noted> {
+    fn named_register(
+        &mut self,
+        word: Word<'a>,
+        thread: &mut ThreadText,
+        names: &mut Names<'a>,
+    ) -> Result<usize, Noted> {
         let next = thread.registers.len();
         let number = *names.registers.entry(word.text).or_insert(next);
         if number == MAX_REGISTERS {
@@ -261,7 +267,7 @@ impl<'a> Parser<'a> {
     }
 
     /// An expression, operators first.
-    fn expression(&mut self, thread: &mut Thread, names: &mut Names<'a>, depth: u32) -> Result<Expr, Noted> {
+    fn expression(&mut self, thread: &mut ThreadText, names: &mut Names<'a>, depth: u32) -> Result<Expr, Noted> {
         let word = self.name("an expression")?;
         if depth > MAX_NESTING {
             self.complain(word.span, "this expression is nested too deeply");
@@ -295,7 +301,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-impl Thread {
+impl ThreadText {
     /// The number of a state by name.
     fn state<'a>(&mut self, word: Word<'a>, names: &mut Names<'a>) -> usize {
         *names.states.entry(word.text).or_insert_with(|| {

@@ -18,7 +18,7 @@ pub(super) struct File {
     pub(super) syncs: Vec<Sync>,
     pub(super) structs: Vec<Struct>,
     pub(super) functions: Vec<Function>,
-    pub(super) threads: Vec<Thread>,
+    pub(super) threads: Vec<ThreadItem>,
     /// All that were written; more than one is a mistake.
     pub(super) mains: Vec<Block>,
     /// All that were written; more than one is a mistake.
@@ -99,7 +99,7 @@ pub(super) struct Function {
 }
 
 #[derive(Debug)]
-pub(super) struct Thread {
+pub(super) struct ThreadItem {
     pub(super) name: Ident,
     pub(super) parameters: Vec<Ident>,
     pub(super) count: Option<Expr>,

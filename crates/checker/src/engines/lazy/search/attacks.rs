@@ -1,6 +1,6 @@
 //! The phases in which one thread attacks: it hides stores, goes ahead of them, and others follow.
 
-use super::{ALONE, GONE, HEAD, STEP, Search, successor};
+use super::{ALONE, GONE, HEAD, LazySearch, STEP, successor};
 use crate::base::{Action, Step, ThreadId};
 use crate::engines::lazy::attack::{Chain, Hidden};
 use crate::engines::lazy::delays::{Site, site};
@@ -10,7 +10,7 @@ use crate::execution::{Buffer, Comparable, State, Status, ThreadState};
 use crate::program::Access;
 use smallvec::{SmallVec, smallvec};
 
-impl<S: Comparable> Search<'_, S> {
+impl<S: Comparable> LazySearch<'_, S> {
     /// A thread hides its first store: the one that it is at and that may not wait, or the oldest that waits, to go ahead
     /// with a load that is not allowed to.
     pub(super) fn begin_attack(&mut self, at: u32, row: &[u32], index: usize) {

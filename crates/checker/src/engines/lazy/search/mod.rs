@@ -39,7 +39,7 @@ const MOST_KNOWN: usize = 1 << 20;
 const LOOK_EVERY: u64 = 1024;
 
 /// A search under way.
-pub(crate) struct Search<'a, S: Comparable> {
+pub(crate) struct LazySearch<'a, S: Comparable> {
     pub(crate) emulation: Emulation<'a, S>,
     pub(crate) space: Space<S::Thread>,
     hidden: Interner<Hidden>,
@@ -87,11 +87,11 @@ pub(crate) enum Looked {
     Witness(u32),
 }
 
-impl<'a, S: Comparable> Search<'a, S> {
+impl<'a, S: Comparable> LazySearch<'a, S> {
     pub(crate) fn new(subject: &'a S, plan: Plan) -> Self {
         let (attacks, reduces, memory) = (plan.attacks, plan.reduces, plan.memory);
         let program = subject.code();
-        let mut search = Search {
+        let mut search = LazySearch {
             emulation: Emulation::new(subject, plan),
             space: Space::new(),
             hidden: Interner::new(),

@@ -1,13 +1,13 @@
 //! What a thread can do next in the program with its delays.
 
-use super::{HEAD, MOST_KNOWN, Move, Search};
+use super::{HEAD, LazySearch, MOST_KNOWN, Move};
 use crate::base::{Action, ThreadId};
 use crate::engines::lazy::attack::Bus;
 use crate::engines::lazy::emulation::{Mode, Object, Touched, is_buffered, touch_cell};
 use crate::execution::{Comparable, LockAction, Status};
 use std::rc::Rc;
 
-impl<S: Comparable> Search<'_, S> {
+impl<S: Comparable> LazySearch<'_, S> {
     /// What a thread can do in the program with its delays. Depends on what is shared, the thread, its stores and its number, but for
     /// a thread that joins others.
     pub(super) fn moves(&mut self, row: &[u32], index: usize) -> Rc<[Move]> {

@@ -1,7 +1,7 @@
 //! Calls: C11 atomics, and the Linux kernel's most common ones.
 
 use super::expression::fold;
-use super::{Term, Thread};
+use super::{Term, ThreadCode};
 use crate::base::{Diagnostic, Loc, Span};
 use crate::frontend::litmus::code::Label;
 use crate::frontend::litmus::lexer::{Parsed, Word};
@@ -27,7 +27,7 @@ enum Wanted {
     IsZero,
 }
 
-impl Thread<'_, '_> {
+impl ThreadCode<'_, '_> {
     /// A call, after the function's name. A call without a value gives 0.
     pub(super) fn call(&mut self, name: &str, span: Span) -> Parsed<Term> {
         let mut arguments = self.arguments(name, span)?;

@@ -1,6 +1,6 @@
 //! Expressions: what they read is loaded on the way, in order; the rest is an expression over registers.
 
-use super::{Term, Thread};
+use super::{Term, ThreadCode};
 use crate::base::{Diagnostic, Loc};
 use crate::frontend::litmus::ValueType;
 use crate::frontend::litmus::lexer::{Parsed, Word};
@@ -12,7 +12,7 @@ const MAX_OPERATORS: usize = 200;
 /// How strongly the conditional operator binds; assignments bind weaker.
 const LOWEST: u8 = 1;
 
-impl Thread<'_, '_> {
+impl ThreadCode<'_, '_> {
     /// An expression's value.
     pub(super) fn expression(&mut self) -> Parsed<Expr> {
         let term = self.expression_term()?;

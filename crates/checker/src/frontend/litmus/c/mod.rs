@@ -54,7 +54,7 @@ fn heading(cursor: &mut Cursor) -> Option<usize> {
 
 fn parse_thread(number: usize, cursor: &mut Cursor, symbols: &mut Symbols) -> Parsed<Code> {
     let code = Code::new(number, symbols);
-    let mut thread = Thread {
+    let mut thread = ThreadCode {
         cursor,
         symbols,
         code,
@@ -70,7 +70,7 @@ fn parse_thread(number: usize, cursor: &mut Cursor, symbols: &mut Symbols) -> Pa
 }
 
 /// One thread being read and lowered.
-struct Thread<'p, 'a> {
+struct ThreadCode<'p, 'a> {
     cursor: &'p mut Cursor<'a>,
     symbols: &'p mut Symbols,
     code: Code,
@@ -94,7 +94,7 @@ enum Term {
     AddressOfLocal(Reg, ValueType),
 }
 
-impl Thread<'_, '_> {
+impl ThreadCode<'_, '_> {
     fn parameters(&mut self) -> Parsed<()> {
         self.cursor.expect("(")?;
         if self.cursor.eat_word("void") && self.cursor.eat(")") {

@@ -1,13 +1,13 @@
 //! Statements.
 
 use super::expression::fold;
-use super::{Term, Thread};
+use super::{Term, ThreadCode};
 use crate::base::Diagnostic;
 use crate::frontend::litmus::ValueType;
 use crate::frontend::litmus::lexer::{Parsed, Word};
 use crate::program::{BinaryOp, Expr, Instr, Ordering, Reg};
 
-impl Thread<'_, '_> {
+impl ThreadCode<'_, '_> {
     /// `{ … }`.
     pub(super) fn block(&mut self) -> Parsed<()> {
         self.cursor.expect("{")?;

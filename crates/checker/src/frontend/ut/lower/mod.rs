@@ -14,7 +14,7 @@ mod scopes;
 mod statements;
 mod tidy;
 
-use super::ast::{Block, File, Ident, Thread};
+use super::ast::{Block, File, Ident, ThreadItem};
 use super::globals::Globals;
 use super::{MAX_CODE, MAX_DIAGNOSTICS, MAX_NESTING, MAX_REGISTERS, MAX_THREADS, MAX_WORK};
 use crate::base::{Diagnostic, Source, Span};
@@ -188,7 +188,7 @@ impl<'a> Lowerer<'a, '_> {
         starts
     }
 
-    fn starts_of(&mut self, routine: usize, thread: &Thread, starts: &mut Vec<Start>) {
+    fn starts_of(&mut self, routine: usize, thread: &ThreadItem, starts: &mut Vec<Start>) {
         let name = &thread.name.name;
         let Some(count) = &thread.count else {
             if thread.parameters.is_empty() {

@@ -3,7 +3,7 @@
 use super::{ITEMS, Parsed, Parser};
 use crate::base::Diagnostic;
 use crate::frontend::ut::ast::{
-    Condition, Constant, File, Function, Ident, Initial, Struct, Sync, SyncKind, Thread, Variable,
+    Condition, Constant, File, Function, Ident, Initial, Struct, Sync, SyncKind, ThreadItem, Variable,
 };
 use crate::frontend::ut::suggest;
 use crate::program::{Access, Quantifier};
@@ -180,7 +180,7 @@ impl Parser<'_> {
         let parameters = if self.eat("(") { self.parameters()? } else { Vec::new() };
         let count = if self.eat("*") || self.eat("×") { Some(self.expression()?) } else { None };
         let body = self.block()?;
-        file.threads.push(Thread { name, parameters, count, body });
+        file.threads.push(ThreadItem { name, parameters, count, body });
         Ok(())
     }
 
