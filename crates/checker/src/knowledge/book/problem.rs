@@ -132,7 +132,8 @@ impl<'b, 'a> Encoding<'b, 'a> {
         }
     }
 
-    /// If these hold, one node is before another, where both are active.
+    /// If these hold, one node is before another, where both are active. A node at which one write takes effect may be active by way of another
+    /// write, so that a certain write happens is a condition of its own.
     fn before(&mut self, conditions: &[Lit], first: Node, second: Node) {
         match (self.solution, conditions) {
             (_, []) => self.problem.edges.push((first, second)),
@@ -223,7 +224,7 @@ impl<'b, 'a> Encoding<'b, 'a> {
                 // The reader's own write must have been replaced by what is seen.
                 match source.write {
                     Some(write) if self.commits.contains_key(&write) => {
-                        self.before(&[seen], self.commits[&other], self.commits[&write]);
+                        self.before(&[seen, self.lit(other)], self.commits[&other], self.commits[&write]);
                     }
                     _ => self.problem.clause([!seen, !self.lit(other)]),
                 }
@@ -268,9 +269,10 @@ impl<'b, 'a> Encoding<'b, 'a> {
             let lit = Lit::new(var as u32, true);
             match meaning {
                 Meaning::Order(first, second) => {
+                    let happen = [self.lit(first), self.lit(second)];
                     if let (Some(&first), Some(&second)) = (self.commits.get(&first), self.commits.get(&second)) {
-                        self.before(&[lit], first, second);
-                        self.before(&[!lit], second, first);
+                        self.before(&[lit, happen[0], happen[1]], first, second);
+                        self.before(&[!lit, happen[0], happen[1]], second, first);
                     }
                 }
                 Meaning::Late(write) => {
