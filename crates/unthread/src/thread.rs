@@ -20,7 +20,7 @@ use std::time::Duration;
 use std::{fmt, io};
 use unthread_checker::base::{Loc, ThreadKey};
 use unthread_checker::execution::{Operation, Waits};
-use unthread_checker::program::RmwOp;
+use unthread_checker::program::{Ordering, RmwOp};
 
 /// Runs a closure in a new thread. That it can be sent there is not asked, as in loom: all threads of an execution are on one of the operating system's.
 #[track_caller]
@@ -217,7 +217,7 @@ impl Thread {
     /// Lets the thread's next [`park`] return, or the present one.
     #[track_caller]
     pub fn unpark(&self) {
-        Signal::flag(self.token).update(RmwOp::Swap, 1);
+        Signal::flag(self.token).update(RmwOp::Swap, 1, Ordering::Release);
     }
 }
 
@@ -261,7 +261,7 @@ pub fn park() {
 pub fn park_timeout(_: Duration) {
     let token = Signal::flag(current().token);
     if happens(|thread| &thread.timeouts_left) {
-        token.update(RmwOp::Swap, 0);
+        token.update(RmwOp::Swap, 0, Ordering::Acquire);
     } else {
         token.update_when_changed(0, RmwOp::Swap, 0, Waits::Timed);
     }

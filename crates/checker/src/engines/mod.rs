@@ -15,13 +15,15 @@ pub mod traces;
 
 pub use states::survey::{Survey, SurveyedRead, survey};
 
+use crate::base::Schedule;
 use crate::execution::{Comparable, Describe, interpret};
 use crate::program::Program;
 use crate::search::again::Rehearsal;
 use crate::search::findings::Findings;
 use crate::search::{
-    Engine, EngineFailure, Options, Report, StopReason, Watch, confirmed, replay_subject, replay_violation,
+    Engine, EngineFailure, Options, Replay, Report, StopReason, Watch, confirmed, replay_subject, replay_violation,
 };
+use crate::trace::ReplayError;
 use learning::{cumulative, mcr};
 use sampling::{pct, random};
 use states::{exhaustive, icb};
@@ -68,12 +70,7 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
         Engine::Random { seed } => random::check(subject, seed, options, watch),
         Engine::Pct { seed, depth } => pct::check(subject, seed, depth, options, watch),
         Engine::Exhaustive => dfs::check(subject, options, watch),
-        Engine::Graph => {
-            let report = graph::check(subject, options.memory.axioms(), options, watch);
-            let verified = report.stop == StopReason::Exhausted;
-            let why = || StopReason::Unsupported("engine graph is not known to cover all of Rust code yet".to_string());
-            if verified { Report { stop: why(), coverage: None, ..report } } else { report }
-        }
+        Engine::Graph => graph::check(subject, options.memory.axioms(), options, watch),
         Engine::Mcr | Engine::Cumulative if options.limits.preemptions.is_none() => {
             by_learning(subject, options, watch)
         }
@@ -82,10 +79,7 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
             None => by_dpor(subject, options, watch),
         },
     };
-    report = confirmed(options, report, |violation| match options.engine {
-        Engine::Graph => graph::replay(subject, options.memory.axioms(), options, &violation.schedule),
-        _ => replay_subject(subject, options.rules, &violation.schedule),
-    });
+    report = confirmed(options, report, |violation| replay_closure(subject, options, &violation.schedule));
     let says_something =
         matches!(report.stop, StopReason::Exhausted | StopReason::PreemptionLimit | StopReason::Failed(_));
     if says_something
@@ -95,6 +89,14 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
         (report.stop, report.coverage) = (StopReason::Nondeterminism(why), None);
     }
     report
+}
+
+/// Follows a schedule that an engine has found for any subject, and judges what happens.
+pub fn replay_closure<S: Describe>(subject: &S, options: &Options, schedule: &Schedule) -> Result<Replay, ReplayError> {
+    match options.engine {
+        Engine::Graph => graph::replay(subject, options.memory.axioms(), options, schedule),
+        _ => replay_subject(subject, options.rules.unbounded(), schedule),
+    }
 }
 
 /// What cannot be predicted is left to `dpor`.

@@ -93,6 +93,14 @@ pub trait Subject {
     /// Hands over the cells that a thread has made since it was last asked, with their first values. Nobody else can know them yet.
     fn take_new_cells(&self, _: &mut Self::Thread, _: &mut dyn FnMut(Loc, i64)) {}
 
+    /// Whether the thread has made the cell that it has just handed over. If not, it was there before, and nobody knew it yet: a static.
+    fn has_made(&self, _: &Self::Thread, _: Loc) -> bool {
+        true
+    }
+
+    /// A cell in memory shows another value than the one that a thread wrote last.
+    fn show(&self, _: &Self::Thread, _: Loc, _: i64) {}
+
     /// Hands over the objects that a thread has dropped since it was last asked.
     fn take_dropped(&self, _: &mut Self::Thread, _: &mut dyn FnMut(Dropped)) {}
 

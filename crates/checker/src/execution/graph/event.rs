@@ -74,6 +74,8 @@ pub enum Mode {
     Unlock,
     /// Has its place among the operations on a condition variable, and no other effect.
     Queue,
+    /// Takes a message out of a channel: after who sent it, or, where there are none any more, after all who sent.
+    Receive,
 }
 
 /// A node of an execution graph.
@@ -200,9 +202,9 @@ impl Mode {
         matches!(self, Mode::Release | Mode::AcqRel | Mode::SeqCst)
     }
 
-    /// Whether it is a lock's or a condition variable's.
+    /// Whether it is a lock's, a condition variable's or a channel's.
     pub fn is_lock(self) -> bool {
-        matches!(self, Mode::Lock | Mode::LockShared | Mode::Unlock | Mode::Queue)
+        matches!(self, Mode::Lock | Mode::LockShared | Mode::Unlock | Mode::Queue | Mode::Receive)
     }
 }
 
