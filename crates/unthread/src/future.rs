@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use unthread_checker::execution::Waits;
-use unthread_checker::program::RmwOp;
+use unthread_checker::program::{Ordering, RmwOp};
 
 /// Runs a future to its end in this thread. It may be polled although nobody has woken its task, as often as
 /// [`spurious_wakeups`](crate::model::Builder::spurious_wakeups) says.
@@ -48,7 +48,7 @@ where
         let (result, payload) = outcome.map_or_else(|payload| (None, Some(payload)), |result| (Some(result), None));
         if is_over {
             *of_task.result.borrow_mut() = result;
-            of_task.signal.update(RmwOp::Swap, 1);
+            of_task.signal.update(RmwOp::Swap, 1, Ordering::AcqRel);
             of_task.waker.take().into_iter().for_each(Waker::wake);
         }
         if let Some(payload) = payload {
@@ -114,7 +114,7 @@ impl<T> Future for JoinHandle<T> {
 
     #[track_caller]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.end.signal.update(RmwOp::Add, 0) == 0 {
+        if self.end.signal.update(RmwOp::Add, 0, Ordering::AcqRel) == 0 {
             *self.end.waker.borrow_mut() = Some(context.waker().clone());
             return Poll::Pending;
         }
@@ -156,7 +156,7 @@ impl Wake for Woken {
 
     #[track_caller]
     fn wake_by_ref(self: &Arc<Self>) {
-        crate::runtime::abandon_or(0, || self.0.update(RmwOp::Swap, 1));
+        crate::runtime::abandon_or(0, || self.0.update(RmwOp::Swap, 1, Ordering::Release));
     }
 }
 

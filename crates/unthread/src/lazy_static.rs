@@ -8,7 +8,7 @@ use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
 use unthread_checker::execution::Waits;
-use unthread_checker::program::RmwOp;
+use unthread_checker::program::{Ordering, RmwOp};
 
 /// A static that is made when it is first needed, in every execution.
 pub struct Lazy<T: 'static> {
@@ -49,11 +49,11 @@ impl<T: 'static> Lazy<T> {
     #[track_caller]
     fn make(&'static self, address: usize) {
         let signal = Signal::opaque(static_cell(address, "lazy static", NOTHING, Location::caller()));
-        match signal.exchange(NOTHING, UNDERWAY) {
+        match signal.exchange(NOTHING, UNDERWAY, [Ordering::Relaxed, Ordering::Acquire]) {
             NOTHING => {
                 let value: Rc<dyn std::any::Any> = naming(address, || kept((self.init)()));
                 with_execution(|execution| execution.lazies.borrow_mut().push((address, value)));
-                signal.update(RmwOp::Swap, DONE);
+                signal.update(RmwOp::Swap, DONE, Ordering::Release);
             }
             UNDERWAY => {
                 let done = Waits::For("a static to be made".to_string());

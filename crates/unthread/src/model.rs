@@ -2,6 +2,7 @@
 
 mod environment;
 mod failure;
+mod orderings;
 mod page;
 mod watch;
 mod words;
@@ -19,9 +20,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use unthread_checker::base::Schedule;
-use unthread_checker::engines::check_subject;
+use unthread_checker::engines::{check_subject, replay_closure};
 use unthread_checker::execution::Describe;
-use unthread_checker::search::{Options, replay_subject};
+use unthread_checker::search::Options;
 use watch::Clock;
 
 /// Runs a closure under every schedule, with TSO memory. Panics if anything is wrong, with the execution that shows it.
@@ -166,7 +167,7 @@ impl Builder {
         self
     }
 
-    /// Sets the engine: `Dpor`, unless said otherwise, `Mcr`, `Cumulative`, `Exhaustive`, `Random` or `Pct`. Others are for programs, and closures are checked with `Dpor`
+    /// Sets the engine: `Dpor`, unless said otherwise, and `Graph` where the memory model is the language's; `Mcr`, `Cumulative`, `Exhaustive`, `Random` or `Pct`. Others are for programs, and closures are checked with `Dpor`
     /// instead.
     ///
     /// `Mcr` and `Cumulative` predict executions from those that were run, so threads must not share anything but what this crate has types for. `Cumulative` needs the fewest executions where threads do
@@ -215,7 +216,7 @@ impl Builder {
 
     /// Whether a check that was to verify something has not.
     fn is_cut(&self, report: &Report) -> bool {
-        let samples = matches!(self.engine, Engine::Random { .. } | Engine::Pct { .. });
+        let samples = matches!(self.fitting_engine(), Engine::Random { .. } | Engine::Pct { .. });
         !samples && report.verdict() == Verdict::Inconclusive
     }
 
@@ -259,7 +260,7 @@ impl Builder {
         let report = Report {
             program: subject.title(),
             memory: self.memory,
-            engine: self.engine,
+            engine: self.fitting_engine(),
             stop,
             coverage: None,
             failures: Vec::new(),
@@ -343,9 +344,17 @@ impl Builder {
         }
     }
 
+    /// The engine that checks it: what the language promises is for `Graph`.
+    fn fitting_engine(&self) -> Engine {
+        match self.engine {
+            Engine::Dpor if self.memory.is_language() => Engine::Graph,
+            engine => engine,
+        }
+    }
+
     fn options(&self) -> Options {
         let mut options = Options::new(self.memory);
-        options.engine = self.engine;
+        options.engine = self.fitting_engine();
         options.limits.executions = self.max_permutations.map_or(u64::MAX, |most| most as u64);
         // Loom counts other events.
         let least = if AS_LOOM { EVENTS } else { 0 };
@@ -364,6 +373,7 @@ impl Builder {
             recursive_reads: self.recursive_reads,
             thread_panics_fail: self.thread_panics_fail,
             all_threads_end: self.all_threads_end,
+            language: self.memory.is_language(),
         };
         let mut subject = ClosureSubject::new(body, self.memory.rules().buffers, settings);
         // Loom counts the main thread, too, and more than it can is no reason to fail.
@@ -376,12 +386,12 @@ impl Builder {
     fn replay(&self, body: Arc<dyn Fn() + Send + Sync>, schedule: &Schedule) -> Report {
         let started = Instant::now();
         let mut subject = self.subject(body.clone(), None);
-        let rules = self.memory.rules().unbounded();
-        let mut replayed = replay_subject(&subject, rules, schedule);
+        let options = self.options();
+        let mut replayed = replay_closure(&subject, &options, schedule);
         for turns in [TURNS, 0] {
             if replayed.is_err() {
                 subject = self.subject(body.clone(), Some(turns));
-                replayed = replay_subject(&subject, rules, schedule);
+                replayed = replay_closure(&subject, &options, schedule);
             }
         }
         match replayed {
@@ -394,7 +404,7 @@ impl Builder {
                 Report {
                     program: subject.title(),
                     memory: self.memory,
-                    engine: self.engine,
+                    engine: self.fitting_engine(),
                     stop: StopReason::ExecutionLimit,
                     coverage: Some("one execution".to_string()),
                     violations: Vec::new(),

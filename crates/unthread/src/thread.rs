@@ -21,7 +21,7 @@ use std::time::Duration;
 use std::{fmt, io};
 use unthread_checker::base::{Loc, ThreadKey};
 use unthread_checker::execution::{Operation, Waits};
-use unthread_checker::program::RmwOp;
+use unthread_checker::program::{Ordering, RmwOp};
 
 /// Runs a closure in a new thread. That it can be sent there is not asked, as in loom: all threads of an execution are on one of the operating system's.
 #[track_caller]
@@ -218,7 +218,7 @@ impl Thread {
     /// Lets the thread's next [`park`] return, or the present one.
     #[track_caller]
     pub fn unpark(&self) {
-        Signal::flag(self.token).update(RmwOp::Swap, 1);
+        Signal::flag(self.token).update(RmwOp::Swap, 1, Ordering::Release);
     }
 }
 
@@ -268,7 +268,7 @@ pub fn park_timeout(_: Duration) {
 fn park_for_some_time(here: &Here) {
     let token = Signal::flag(current().token);
     if begins_to_wait(here) && happens(|thread| &thread.timeouts_left) {
-        token.update(RmwOp::Swap, 0);
+        token.update(RmwOp::Swap, 0, Ordering::Acquire);
     } else {
         token.update_when_changed(0, RmwOp::Swap, 0, Waits::Timed);
     }

@@ -123,10 +123,7 @@ pub fn check_subject<S: Describe>(subject: &S, options: &Options, watch: &dyn Wa
         true => code_by_graph(subject, options, watch),
         false => search_code(subject, options, watch),
     };
-    let mut report = confirmed(options, report, |violation| match runs_graphs {
-        true => graph::replay(subject, options.memory.axioms(), options, &violation.schedule),
-        false => replay_subject(subject, options.rules, &violation.schedule),
-    });
+    let mut report = confirmed(options, report, |violation| replay_closure(subject, options, &violation.schedule));
     if report.stop == StopReason::Exhausted && report.statistics.executions == 0 && report.violations.is_empty() {
         (report.stop, report.coverage) = (StopReason::NoExecution, None);
     }
@@ -146,10 +143,24 @@ fn by_graph<S: Comparable>(subject: &S, options: &Options, watch: &dyn Watch) ->
     not_proven(graph::search(subject, options, watch), || graph::unproven(subject, options))
 }
 
-/// The same for code, of which nothing is proven yet.
+/// The same for code.
 fn code_by_graph<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
-    let report = graph::search(subject, options, watch);
-    not_proven(report, || Some("engine graph is not known to cover all of Rust code yet".to_string()))
+    match options.engine {
+        Engine::Graph => graph::check(subject, options.memory.axioms(), options, watch),
+        _ => {
+            let why =
+                format!("under {} engine graph checks code, and engine {} does not", options.memory, options.engine);
+            Findings::new(subject, options).report(StopReason::Unsupported(why))
+        }
+    }
+}
+
+/// Follows a schedule that an engine has found for any subject, and judges what happens.
+pub fn replay_closure<S: Describe>(subject: &S, options: &Options, schedule: &Schedule) -> Result<Replay, ReplayError> {
+    match options.runs_graphs() {
+        true => graph::replay(subject, options.memory.axioms(), options, schedule),
+        false => replay_subject(subject, options.rules.unbounded(), schedule),
+    }
 }
 
 fn not_proven(report: Report, why: impl Fn() -> Option<String>) -> Report {

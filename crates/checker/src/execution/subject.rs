@@ -98,6 +98,14 @@ pub trait Subject {
         0
     }
 
+    /// Whether the thread has made the cell that it has just handed over. If not, it was there before, and nobody knew it yet: a static.
+    fn has_made(&self, _: &Self::Thread, _: Loc) -> bool {
+        true
+    }
+
+    /// A cell in memory shows another value than the one that a thread wrote last.
+    fn show(&self, _: &Self::Thread, _: Loc, _: i64) {}
+
     /// Hands over the objects that a thread has dropped since it was last asked.
     fn take_dropped(&self, _: &mut Self::Thread, _: &mut dyn FnMut(Dropped)) {}
 

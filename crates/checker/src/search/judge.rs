@@ -348,15 +348,26 @@ impl<'a, S: Describe> Judge<'a, S> {
         let threads = steps.map(|step| &state.threads[step.thread.index()]);
         let [reader, writer] = threads.map(|thread| self.subject.name(&thread.local));
         let spans = threads.map(|thread| self.subject.span(&thread.local));
-        let lock = self.subject.operation(&threads[0].local).lock().map(|lock| self.subject.lock_name(lock));
-        let lock = lock.unwrap_or_default();
+        let Some(lock) = self.subject.operation(&threads[0].local).lock() else { return };
+        self.behind_writer(lock, (threads[0].key, reader, spans[0]), (threads[1].key, writer, spans[1]), path);
+    }
+
+    /// A thread takes a lock again that it holds, for reading, where another one may wait to write.
+    pub(crate) fn behind_writer(
+        &mut self,
+        lock: u32,
+        (reading, reader, read): (ThreadKey, String, Span),
+        (writing, writer, written): (ThreadKey, String, Span),
+        path: impl FnOnce() -> Vec<Step>,
+    ) {
+        let lock = self.subject.lock_name(lock);
         let message = format!(
             "{reader} holds `{lock}` for reading and takes it again while {writer} waits to write: it may have to wait behind {writer}, \
              which waits for {reader}"
         );
-        let places = vec![(threads[0].key, spans[0].start), (threads[1].key, spans[1].start)];
+        let places = vec![(reading, read.start), (writing, written.start)];
         let identity = (ViolationKind::Deadlock, places, String::new());
-        self.add(identity, message, vec![(reader, spans[0]), (writer, spans[1])], path);
+        self.add(identity, message, vec![(reader, read), (writer, written)], path);
     }
 
     /// The two accesses as the last steps, as far as both can be taken: a store at its buffer's bound cannot, nor

@@ -1,14 +1,15 @@
 //! What a check found, for people: the execution as a table with a column per thread, and how to see it again.
 
+use super::orderings::too_weak;
 use super::words::{Words, references_left};
-use super::{MemoryModel, Report, StopReason, Verdict, environment, page};
+use super::{Engine, MemoryModel, Report, StopReason, Verdict, environment, page};
 use crate::runtime::ClosureSubject;
 use std::path::PathBuf;
 use std::time::Duration;
 use unthread_checker::base::{FailureKind, Span, ThreadId};
+use unthread_checker::engines::replay_closure;
 use unthread_checker::report::json::JsonViolation;
 use unthread_checker::search::{EngineFailure, Options, Replay, Violation, ViolationKind};
-use unthread_checker::trace;
 use unthread_checker::trace::Trace;
 
 /// What there is to say about a report.
@@ -73,13 +74,18 @@ impl Story {
     ) -> Story {
         let tell = |violation: &Violation| {
             subject.names.borrow_mut().locates_drops = violation.kind == USE_AFTER_FREE;
-            let trace = trace::replay(subject, options.rules.unbounded(), &violation.schedule).ok();
+            let trace = replay_closure(subject, options, &violation.schedule).ok().map(|replayed| replayed.trace);
             let message = trace.as_ref().and_then(|trace| message_of_use(violation, trace));
             let shown = trace.as_ref().map_or(String::new(), |trace| table(subject, trace));
-            let replay = replay_line(options.memory, &violation.schedule.to_string());
+            let replay = replay_line(options.memory, options.engine, &violation.schedule.to_string());
             let told = trace.map(|trace| {
                 let told = page::tell(subject, violation, &trace, replay);
-                match references_left(subject, violation, &trace) {
+                // What is told of machines is told of stores on their way.
+                let sentence = match options.memory.is_language() {
+                    true => too_weak(subject, &trace).or_else(|| Some(violation.message.clone())),
+                    false => None,
+                };
+                match references_left(subject, violation, &trace).or(sentence) {
                     Some(sentence) => JsonViolation { sentence, ..told },
                     None => told,
                 }
@@ -134,7 +140,7 @@ impl Story {
                 ),
                 None => format!("found with {} memory\n", self.memory),
             };
-            text += &format!("replay: {}\n", replay_line(self.memory, &violation.schedule.to_string()));
+            text += &format!("replay: {}\n", replay_line(self.memory, report.engine, &violation.schedule.to_string()));
         }
         if let Some(path) = &self.html {
             text += &format!("to look at: {}\n", path.display());
@@ -245,11 +251,13 @@ pub(super) fn of_replay(subject: &ClosureSubject, memory: MemoryModel, replay: &
     text + &format!("replayed with {memory} memory in {}", seconds(took))
 }
 
-fn replay_line(memory: MemoryModel, schedule: &str) -> String {
+fn replay_line(memory: MemoryModel, engine: Engine, schedule: &str) -> String {
+    let is_named = engine == Engine::Graph && !memory.is_language();
+    let engine = if is_named { format!("UNTHREAD_ENGINE={engine} ") } else { String::new() };
     let memory = if memory == MemoryModel::Tso { String::new() } else { format!("UNTHREAD_MEMORY={memory} ") };
     let name = std::thread::current().name().filter(|&name| name != "main").unwrap_or("").to_string();
     let command = environment::command();
-    format!("{memory}UNTHREAD_REPLAY={schedule} {command} {name}").trim_end().to_string()
+    format!("{memory}{engine}UNTHREAD_REPLAY={schedule} {command} {name}").trim_end().to_string()
 }
 
 fn executions(report: &Report) -> String {

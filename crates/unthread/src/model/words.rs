@@ -1,5 +1,6 @@
 //! Events in words: what each did, to what, in the terms of the type that the code under test uses.
 
+use super::orderings::newer_than;
 use crate::runtime::ClosureSubject;
 use crate::sync::mpsc;
 use unthread_checker::base::{Action, Failure, FailureKind, Loc, ThreadKey};
@@ -26,6 +27,11 @@ impl Words<'_> {
             .and_then(|loc| self.of_object(operation, loc, event.result))
             .or_else(|| self.of_cell(operation, event.result))
             .unwrap_or_else(|| self.of_other(operation, event));
+        let done = match newer_than(event) {
+            0 => done,
+            _ if operation.is_write() => format!("{done}, before what is there"),
+            _ => format!("{done}, not the newest"),
+        };
         match (&event.failure, operation) {
             (Some(_), Operation::Fail(_)) | (None, _) => done,
             (Some(failure), _) => format!("{done} {}", failed(failure)),
@@ -184,7 +190,7 @@ pub(super) fn name_of_thread(trace: &Trace, key: ThreadKey) -> String {
 }
 
 /// A number as the value of an object of that type.
-fn shown(kind: &str, number: i64) -> String {
+pub(super) fn shown(kind: &str, number: i64) -> String {
     match (kind, number) {
         ("AtomicBool", 0) => "false".to_string(),
         ("AtomicBool", _) => "true".to_string(),

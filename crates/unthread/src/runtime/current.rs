@@ -107,6 +107,11 @@ impl Drop for Entered {
     }
 }
 
+/// Whether what is checked is what the language promises.
+pub(crate) fn has_language() -> bool {
+    with_current(|execution, _| execution.settings.language).unwrap_or(false)
+}
+
 /// Whether code under test is running.
 pub(crate) fn in_execution() -> bool {
     CURRENT.get().is_some()
@@ -227,6 +232,13 @@ pub(crate) fn create_cell(kind: &'static str, value: i64) -> u32 {
     let object = new_object(kind);
     defer_cell(object, value);
     object
+}
+
+/// A cell that has been there before gets a value: whoever uses it first has not made it.
+#[track_caller]
+pub(crate) fn find_cell(object: u32, value: i64) {
+    with_execution(|execution| execution.found.borrow_mut().insert(object));
+    defer_cell(object, value);
 }
 
 /// A cell that has a name already gets its first value.
@@ -366,6 +378,14 @@ fn remember(execution: &Execution, index: usize, value: i64) {
         mirror.resize(index + 1, 0);
     }
     mirror[index] = value;
+}
+
+/// Memory shows a value that is not the one that was stored last.
+pub(super) fn show(execution: &Execution, cell: Loc, value: i64) {
+    if let Some(index) = cell.as_global() {
+        remember(execution, index, value);
+        execution.windows.show(index, value);
+    }
 }
 
 /// Notes what came of a thread's operation: for destructors of abandoned executions, and for spin hints.

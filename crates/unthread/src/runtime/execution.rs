@@ -12,7 +12,7 @@ use super::panics::LeftPanic;
 use super::places::Blocks;
 use super::windows::Windows;
 use super::{Beat, Request, leave, name, panics};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::any::Any;
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -49,14 +49,16 @@ pub(crate) struct Execution {
     pub(crate) blocks: Blocks,
     /// What has been dropped.
     pub(crate) lifetimes: Lifetimes,
+    /// Cells that nobody who has used them first has made.
+    pub(crate) found: RefCell<FxHashSet<u32>>,
     /// Cells of statics that have been made in this execution.
     pub(crate) static_cells: RefCell<Vec<u32>>,
     /// Values of lazy statics and copies of the data of others, by the address of the static.
     pub(crate) lazies: RefCell<Vec<(usize, Rc<dyn Any>)>>,
     /// Locks that have been poisoned. Whoever takes one later knows; until then there is nothing to read.
     pub(crate) poisoned: RefCell<Vec<u32>>,
-    /// The machine's counts of the references to shared values, by the value's address.
-    pub(crate) counts: RefCell<FxHashMap<usize, u32>>,
+    /// The machine's counts of the references to shared values, strong and weak, by the value's address.
+    pub(crate) counts: RefCell<FxHashMap<usize, [u32; 2]>>,
     /// References that have been taken.
     pub(crate) n_references: Cell<u32>,
     /// Locks whose holders have begun to change what they protect.
@@ -93,6 +95,8 @@ pub(crate) struct Settings {
     pub(crate) thread_panics_fail: bool,
     /// Threads must come to their ends when the main thread has.
     pub(crate) all_threads_end: bool,
+    /// What is checked is what the language promises, and not a machine.
+    pub(crate) language: bool,
 }
 
 /// What became of loops that count their turns, in all executions of a check, and whether its threads met.
@@ -142,6 +146,7 @@ impl Execution {
             windows: Windows::default(),
             blocks: Blocks::default(),
             lifetimes: Lifetimes::default(),
+            found: RefCell::default(),
             static_cells: RefCell::default(),
             poisoned: RefCell::default(),
             lazies: RefCell::default(),
@@ -260,7 +265,8 @@ impl Execution {
             return Some(Failure::new(FailureKind::Panic, message));
         }
         let (left, counts) = (self.must_go.borrow(), self.counts.borrow());
-        let mut left: Vec<_> = left.iter().map(|(at, &(kind, site))| (kind, site, counts.get(at).copied())).collect();
+        let mut left: Vec<_> =
+            left.iter().map(|(at, &(kind, site))| (kind, site, counts.get(at).map(|counts| counts[0]))).collect();
         left.sort_unstable();
         let &(kind, site, object) = left.first()?;
         let names = self.names.borrow();

@@ -59,8 +59,8 @@ mod windows;
 
 pub(crate) use context::{OpenAccess, Since};
 pub(crate) use current::{
-    Request, abandon_or, create_cell, defer_cell, happens, in_execution, is_live, is_panicking, naming, new_object,
-    perform, request, unwinds, with_current, with_execution, with_thread,
+    Request, abandon_or, create_cell, defer_cell, find_cell, happens, has_language, in_execution, is_live,
+    is_panicking, naming, new_object, perform, request, unwinds, with_current, with_execution, with_thread,
 };
 pub(crate) use execution::{Counting, Settings};
 pub(crate) use fiber::STACK_SIZE;

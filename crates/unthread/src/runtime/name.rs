@@ -7,7 +7,7 @@
 //! and the first one to do so gives it that as its name. Whoever comes later draws, too, when it uses the atomic for the first time: what a thread does next must not depend on what others did that
 //! it cannot have seen.
 
-use super::current::{defer_cell, is_live, named_after, perform, with_execution, with_thread};
+use super::current::{find_cell, is_live, named_after, perform, with_execution, with_thread};
 use super::lifetimes::{self, What, fail_on_gone, fail_on_unknown, is_left_frame};
 use super::names::{Description, Names};
 use super::places::{is_known, note_use, place_of};
@@ -228,7 +228,7 @@ impl Number {
             names.found_at(place, description)
         });
         self.give(number, 0);
-        defer_cell(number, object.value);
+        find_cell(number, object.value);
         number
     }
 
@@ -243,7 +243,7 @@ impl Number {
                 number
             });
             self.give(number, DRAWN);
-            defer_cell(number, description.first);
+            find_cell(number, description.first);
             number
         });
         note_known(number);

@@ -1,4 +1,4 @@
-//! Cells by which threads wait for one another.
+//! Cells by which threads wait for one another. Who is woken, or receives, comes after who woke it, or sent: the one releases, the other acquires.
 
 use super::current::{Request, request};
 use super::patience::waits_again;
@@ -35,21 +35,21 @@ impl Signal {
 
     /// A read-modify-write. Gives what was there.
     #[track_caller]
-    pub(crate) fn update(self, op: RmwOp, operand: i64) -> i64 {
-        request(self.request(Operation::Rmw { loc: self.loc(), op, operand, ordering: Ordering::SeqCst }))
+    pub(crate) fn update(self, op: RmwOp, operand: i64, ordering: Ordering) -> i64 {
+        request(self.request(Operation::Rmw { loc: self.loc(), op, operand, ordering }))
     }
 
     /// A compare-exchange. Gives what was there.
     #[track_caller]
-    pub(crate) fn exchange(self, expected: i64, desired: i64) -> i64 {
-        let (loc, success, failure) = (self.loc(), Ordering::SeqCst, Ordering::SeqCst);
+    pub(crate) fn exchange(self, expected: i64, desired: i64, [success, failure]: [Ordering; 2]) -> i64 {
+        let loc = self.loc();
         request(self.request(Operation::Cas { loc, expected, desired, success, failure }))
     }
 
-    /// A read-modify-write, once the cell does not show `while_value` any more.
+    /// A read-modify-write that takes over what others have handed over, once the cell does not show `while_value` any more.
     #[track_caller]
     pub(crate) fn update_when_changed(self, while_value: i64, op: RmwOp, operand: i64, waits: Waits) -> i64 {
-        let operation = Operation::Rmw { loc: self.loc(), op, operand, ordering: Ordering::SeqCst };
+        let operation = Operation::Rmw { loc: self.loc(), op, operand, ordering: Ordering::Acquire };
         let again = if waits == Waits::Timed { waits_again() } else { None };
         request(Request { awaiting: vec![(self.loc(), while_value)], waits, again, ..self.request(operation) })
     }

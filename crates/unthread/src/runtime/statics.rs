@@ -4,7 +4,7 @@
 //! never written, as checks on other OS threads may use it too: the machine holds the value of its cell, and the execution a copy of its data, made
 //! when it is first used. So each execution begins with what the source says.
 
-use super::current::{defer_cell, naming, with_current, with_execution};
+use super::current::{find_cell, naming, with_current, with_execution};
 use super::execution::Execution;
 use super::places::note_block;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -26,7 +26,7 @@ pub(crate) fn static_cell(address: usize, kind: &'static str, value: i64, at: &'
         (cell, is_new)
     });
     if is_new {
-        defer_cell(cell, value);
+        find_cell(cell, value);
     }
     cell
 }

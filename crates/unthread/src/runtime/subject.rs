@@ -1,6 +1,6 @@
 //! The subject for Rust closures: a program that is run from its start again and again.
 
-use super::current::{may_be_silent, note};
+use super::current::{may_be_silent, note, show};
 use super::execution::{Counting, Execution, Settings};
 use super::names::{Names, Site};
 use super::{Beat, Request, lifetimes, panics, patience};
@@ -182,6 +182,15 @@ impl Subject for ClosureSubject {
     fn take_new_cells(&self, thread: &mut ClosureThread, create: &mut dyn FnMut(Loc, i64)) {
         let context = thread.execution.thread(thread.index);
         context.new_cells.borrow_mut().drain(..).for_each(|(loc, value)| create(loc, value));
+    }
+
+    fn has_made(&self, thread: &ClosureThread, cell: Loc) -> bool {
+        let found = thread.execution.found.borrow();
+        found.is_empty() || cell.as_global().is_none_or(|number| !found.contains(&(number as u32)))
+    }
+
+    fn show(&self, thread: &ClosureThread, cell: Loc, value: i64) {
+        show(&thread.execution, cell, value);
     }
 
     fn take_dropped(&self, thread: &mut ClosureThread, end: &mut dyn FnMut(Dropped)) {

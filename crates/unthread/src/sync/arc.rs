@@ -9,7 +9,8 @@ mod traits;
 
 use super::Weak;
 use crate::runtime::{
-    Seal, abandon_or, create_cell, forget_block, in_execution, is_live, note_block, perform, with_execution,
+    Seal, abandon_or, create_cell, forget_block, has_language, in_execution, is_live, note_block, perform,
+    with_execution,
 };
 use last::sees_last;
 use std::any::Any;
@@ -19,7 +20,7 @@ use std::panic::Location;
 use std::pin::Pin;
 use unthread_checker::base::Loc;
 use unthread_checker::execution::Operation;
-use unthread_checker::program::Ordering;
+use unthread_checker::program::{Access, Ordering, RmwOp};
 
 /// A shared pointer, as in [`std::sync`].
 ///
@@ -45,9 +46,13 @@ pub struct Arc<T: ?Sized> {
     seal: Seal,
 }
 
-/// The machine's count of strong references.
+/// The machine's count of strong references. Where it matters who sees what when, that of weak ones, too, with the orderings of the standard library.
 #[derive(Clone, Copy)]
-pub(super) struct Count(u32);
+pub(super) struct Count {
+    strong: u32,
+    /// 0 if weak references are not counted.
+    weak: u32,
+}
 
 impl Count {
     /// The count of the references to what is at an address, if there are any.
@@ -55,19 +60,74 @@ impl Count {
     pub(super) fn of(address: usize) -> Option<Count> {
         with_execution(|execution| {
             execution.names.borrow_mut().mark_unfit("references are kept as raw pointers");
-            execution.counts.borrow().get(&address).copied().map(Count)
+            execution.counts.borrow().get(&address).map(|&[strong, weak]| Count { strong, weak })
         })
+    }
+
+    /// New counts.
+    #[track_caller]
+    fn new(strong: i64, weak: i64) -> Count {
+        Count {
+            strong: create_cell("Arc", strong),
+            weak: if has_language() { create_cell("weak count", weak) } else { 0 },
+        }
+    }
+
+    fn strong(self) -> Loc {
+        Loc::global(self.strong as usize)
+    }
+
+    /// The count of weak references, if it matters.
+    fn weak(self) -> Option<Loc> {
+        (self.weak != 0 && is_live()).then(|| Loc::global(self.weak as usize))
+    }
+
+    #[track_caller]
+    fn load(loc: Loc, ordering: Ordering) -> i64 {
+        perform(Operation::Read { loc, ordering, access: Access::Atomic })
+    }
+
+    /// A weak reference is made or given back.
+    #[track_caller]
+    pub(super) fn change_weak(self, by: i64, ordering: Ordering) {
+        if let Some(loc) = self.weak() {
+            perform(Operation::Rmw { loc, op: RmwOp::Add, operand: by, ordering });
+        }
+    }
+
+    /// The number of weak references, if they are counted.
+    #[track_caller]
+    pub(super) fn get_weak(self) -> Option<usize> {
+        // Not in a closure: who calls is the place.
+        let loc = self.weak()?;
+        Some(Count::load(loc, Ordering::Relaxed) as usize)
+    }
+
+    /// Whether there is one reference only.
+    #[track_caller]
+    fn is_only(self) -> bool {
+        let Some(loc) = self.weak() else { return self.get() == 1 };
+        let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
+        perform(Operation::Cas { loc, expected: 0, desired: 0, success, failure }) == 0
+            && Count::load(self.strong(), Ordering::Acquire) == 1
+    }
+
+    /// The only reference, which was given back, is there again.
+    #[track_caller]
+    fn put_back(self) {
+        let (loc, ordering, access) = (self.strong(), Ordering::Release, Access::Atomic);
+        perform(Operation::Write { loc, value: 1, ordering, access });
     }
 
     #[track_caller]
     fn change(self, by: i64, reference: u32, sees_last: bool) -> i64 {
-        perform(Operation::Count { loc: Loc::global(self.0 as usize), by, reference, sees_last })
+        perform(Operation::Count { loc: self.strong(), by, reference, sees_last })
     }
 
     /// The number of references.
     #[track_caller]
     pub(super) fn get(self) -> i64 {
-        self.change(0, 0, true)
+        if self.weak().is_some() { Count::load(self.strong(), Ordering::Relaxed) } else { self.change(0, 0, true) }
     }
 
     /// Takes a reference. Gives its number. It may make a difference which is the last.
@@ -107,7 +167,7 @@ impl Count {
     /// Changes the number of references if it is the expected one. Gives what it was.
     #[track_caller]
     fn exchange(self, expected: i64, desired: i64) -> i64 {
-        let (loc, success, failure) = (Loc::global(self.0 as usize), Ordering::Relaxed, Ordering::Relaxed);
+        let (loc, success, failure) = (self.strong(), Ordering::Acquire, Ordering::Relaxed);
         perform(Operation::Cas { loc, expected, desired, success, failure })
     }
 }
@@ -145,7 +205,7 @@ impl<T> Arc<T> {
     /// A pointer to a value that has a weak pointer to itself.
     #[track_caller]
     pub fn new_cyclic(make: impl FnOnce(&Weak<T>) -> T) -> Arc<T> {
-        let count = Count(create_cell("Arc", 0));
+        let count = Count::new(0, 1);
         let value = std::sync::Arc::new_cyclic(|weak| make(&Weak::of(weak.clone(), count)));
         let reference = count.take(sees_last::<T>());
         Arc::watched(value, count, reference)
@@ -192,7 +252,7 @@ impl<T: ?Sized> Arc<T> {
     #[track_caller]
     pub fn from_std(value: std::sync::Arc<T>) -> Arc<T> {
         assert!(std::sync::Arc::strong_count(&value) == 1, "`from_std` takes a pointer that nobody else has");
-        Arc::watched(value, Count(create_cell("Arc", 1)), 0)
+        Arc::watched(value, Count::new(1, 0), 0)
     }
 
     /// Remembers that the value must be gone in the end, and its count, for [`Arc::from_raw`].
@@ -203,7 +263,7 @@ impl<T: ?Sized> Arc<T> {
             let site = execution.names.borrow_mut().site(location);
             let address = std::sync::Arc::as_ptr(&value).addr();
             execution.must_go.borrow_mut().insert(address, ("an Arc", site));
-            execution.counts.borrow_mut().insert(address, count.0);
+            execution.counts.borrow_mut().insert(address, [count.strong, count.weak]);
         });
         note_block(std::sync::Arc::as_ptr(&value).addr(), size_of_val(&*value));
         Arc::sealed(value, count, reference)
@@ -259,6 +319,9 @@ impl<T: ?Sized> Arc<T> {
     #[track_caller]
     pub fn weak_count(this: &Arc<T>) -> usize {
         this.check();
+        if let Some(counted) = this.count.get_weak() {
+            return counted;
+        }
         this.count.get();
         with_execution(|execution| execution.names.borrow_mut().mark_unfit("weak references are counted"));
         std::sync::Arc::weak_count(&this.value)
@@ -268,14 +331,15 @@ impl<T: ?Sized> Arc<T> {
     #[track_caller]
     pub fn downgrade(this: &Arc<T>) -> Weak<T> {
         this.check();
+        this.count.change_weak(1, Ordering::Acquire);
         Weak::of(std::sync::Arc::downgrade(&this.value), this.count)
     }
 
     /// The value, if this is the only reference.
     #[track_caller]
     pub fn get_mut(this: &mut Arc<T>) -> Option<&mut T> {
-        this.count.get();
-        std::sync::Arc::get_mut(&mut this.value)
+        let is_only = this.count.is_only();
+        std::sync::Arc::get_mut(&mut this.value).filter(|_| is_only)
     }
 
     /// Whether two pointers point to the same value.
@@ -346,12 +410,26 @@ impl<T: Clone> Arc<T> {
     /// The value, or a copy of it that nobody else refers to.
     #[track_caller]
     pub fn make_mut(this: &mut Arc<T>) -> &mut T {
-        if this.count.get() != 1 {
+        if this.count.weak().is_some() {
+            Arc::make_only(this);
+        } else if this.count.get() != 1 {
             *this = Arc::new((**this).clone());
         } else if std::sync::Arc::weak_count(&this.value) > 0 {
             Arc::leave_weak_behind(this);
         }
         std::sync::Arc::get_mut(&mut this.value).expect("nobody else refers to it")
+    }
+
+    /// Makes this the only reference, in the steps of the standard library.
+    #[track_caller]
+    fn make_only(this: &mut Arc<T>) {
+        if !this.count.give_back_if_only() {
+            *this = Arc::new((**this).clone());
+        } else if this.count.get_weak().is_some_and(|counted| counted > 0) {
+            Arc::move_out(this);
+        } else {
+            this.count.put_back();
+        }
     }
 
     /// Moves the value to where no weak references lead, or copies it if one of them has just become a strong one.
@@ -362,6 +440,12 @@ impl<T: Clone> Arc<T> {
             *this = Arc::new((**this).clone());
             return;
         }
+        Arc::move_out(this);
+    }
+
+    /// Moves the value of the only reference, which has been given back, to another place.
+    #[track_caller]
+    fn move_out(this: &mut Arc<T>) {
         // SAFETY: what is read is overwritten before anything else can happen.
         unsafe {
             let value = Arc::take_last(std::ptr::read(this));

@@ -2,7 +2,7 @@
 
 use crate::runtime::{Kind, Name, Signal};
 use unthread_checker::execution::Waits;
-use unthread_checker::program::RmwOp;
+use unthread_checker::program::{Ordering, RmwOp};
 
 /// Somebody waits, somebody notifies. One notification is remembered.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl Notify {
     /// Lets the waiting thread go on, or the next that waits.
     #[track_caller]
     pub fn notify(&self) {
-        Signal::flag(self.name.get()).update(RmwOp::Swap, 1);
+        Signal::flag(self.name.get()).update(RmwOp::Swap, 1, Ordering::Release);
     }
 
     /// Waits for a notification and uses it up.

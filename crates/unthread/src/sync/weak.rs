@@ -5,6 +5,7 @@ use super::arc::{Count, first_word};
 use crate::runtime::{Seal, abandon_or, with_execution};
 use std::fmt;
 use std::mem::ManuallyDrop;
+use unthread_checker::program::Ordering;
 
 /// A pointer that does not keep its value, as in [`std::sync`].
 pub struct Weak<T: ?Sized> {
@@ -64,6 +65,9 @@ impl<T: ?Sized> Weak<T> {
         match self.strong_count() {
             0 => 0,
             _ => {
+                if let Some(counted) = self.count.and_then(Count::get_weak) {
+                    return counted;
+                }
                 with_execution(|execution| execution.names.borrow_mut().mark_unfit("weak references are counted"));
                 self.value.weak_count()
             }
@@ -105,7 +109,10 @@ impl<T: ?Sized> Clone for Weak<T> {
     fn clone(&self) -> Self {
         self.check();
         match self.count {
-            Some(_) => Weak::sealed(std::sync::Weak::clone(&self.value), self.count),
+            Some(count) => {
+                count.change_weak(1, Ordering::Relaxed);
+                Weak::sealed(std::sync::Weak::clone(&self.value), self.count)
+            }
             None => Weak { value: self.value.clone(), count: None, seal: Seal::of_nothing() },
         }
     }
@@ -115,6 +122,9 @@ impl<T: ?Sized> Drop for Weak<T> {
     #[track_caller]
     fn drop(&mut self) {
         self.check();
+        if let Some(count) = self.count {
+            count.change_weak(-1, Ordering::Release);
+        }
         self.seal.end();
         // SAFETY: this is the end of `self`.
         unsafe { ManuallyDrop::drop(&mut self.value) };

@@ -14,12 +14,12 @@ use unthread_checker::engines::check;
 use unthread_checker::engines::states::exhaustive;
 use unthread_checker::execution::interpret;
 use unthread_checker::program;
-use unthread_checker::program::{LockMode, RmwOp};
+use unthread_checker::program::{Access, LockMode, RmwOp};
 use unthread_checker::search::{Options, Unwatched, ViolationKind};
 use unthread_generate::{Features, PlaceSketch, Sketch, Statement, Test, Value, Var, cases, for_all, sketches};
 
 /// What the threads of one execution read.
-type Histories = Vec<Vec<i64>>;
+pub(crate) type Histories = Vec<Vec<i64>>;
 
 #[test]
 fn generated_programs_do_the_same_as_closures() {
@@ -29,6 +29,11 @@ fn generated_programs_do_the_same_as_closures() {
 #[test]
 fn generated_programs_do_the_same_as_closures_with_mcr() {
     compare_generated(Engine::Mcr);
+}
+
+#[test]
+fn generated_programs_do_the_same_as_closures_with_graph() {
+    compare_generated(Engine::Graph);
 }
 
 #[test]
@@ -150,9 +155,13 @@ fn compare(sketch: &Sketch, memory: MemoryModel, engine: Engine, make: fn(&Sketc
 }
 
 /// One execution of a sketch as Rust code.
-fn run(sketch: &Arc<Sketch>, seen: &Mutex<BTreeSet<Histories>>, make: fn(&Sketch) -> Cells) {
+pub(crate) fn run(sketch: &Arc<Sketch>, seen: &Mutex<BTreeSet<Histories>>, make: fn(&Sketch) -> Cells) {
     #[expect(clippy::arc_with_non_send_sync, reason = "threads are coroutines of one thread")]
-    let world = Arc::new(World { cells: make(sketch), locks: std::array::from_fn(|_| RwLock::new(())) });
+    let world = Arc::new(World {
+        cells: make(sketch),
+        plain: sketch.cells.iter().map(|cell| (cell.access == Access::Plain).then(Plain::default)).collect(),
+        locks: std::array::from_fn(|_| RwLock::new(())),
+    });
     let threads: Vec<_> = (0..sketch.threads.len())
         .map(|index| {
             let (sketch, world) = (sketch.clone(), world.clone());
@@ -170,13 +179,13 @@ fn run(sketch: &Arc<Sketch>, seen: &Mutex<BTreeSet<Histories>>, make: fn(&Sketch
 }
 
 /// Cells: atomics, or memory that is used as such.
-enum Cells {
+pub(crate) enum Cells {
     Atomics(Vec<AtomicI64>),
     InMemory(Vec<UnsafeCell<i64>>),
 }
 
 impl Cells {
-    fn atomics(sketch: &Sketch) -> Cells {
+    pub(crate) fn atomics(sketch: &Sketch) -> Cells {
         Cells::Atomics(sketch.cells.iter().map(|cell| AtomicI64::new(cell.initial)).collect())
     }
 
@@ -192,9 +201,22 @@ impl Cells {
     }
 }
 
+/// Data that is no atomic.
+type Plain = unthread::cell::UnsafeCell<i64>;
+
 struct World {
     cells: Cells,
+    plain: Vec<Option<Plain>>,
     locks: [RwLock<()>; 3],
+}
+
+impl World {
+    fn plain(&self, place: &PlaceSketch) -> Option<&Plain> {
+        match place {
+            PlaceSketch::Cell(index) => self.plain[index % self.plain.len()].as_ref(),
+            _ => None,
+        }
+    }
 }
 
 struct Thread<'w> {
@@ -216,8 +238,10 @@ impl Thread<'_> {
         };
         match statement {
             Statement::Load { dst, place, ordering } => {
-                let order = if *ordering == program::Ordering::SeqCst { Ordering::SeqCst } else { Ordering::Relaxed };
-                let value = cell(place).load(order);
+                let value = match world.plain(place) {
+                    Some(data) => data.with(|data| unsafe { *data }),
+                    None => cell(place).load(of_read(*ordering)),
+                };
                 self.result(*dst, value);
             }
             Statement::Store { place, value, ordering } => {
@@ -226,16 +250,21 @@ impl Thread<'_> {
                     program::Ordering::Release | program::Ordering::AcqRel => Ordering::Release,
                     _ => Ordering::Relaxed,
                 };
-                cell(place).store(self.value(value), order);
+                let value = self.value(value);
+                match world.plain(place) {
+                    Some(data) => data.with_mut(|data| unsafe { *data = value }),
+                    None => cell(place).store(value, order),
+                }
                 self.history.push(0);
             }
-            Statement::Rmw { dst, place, op, operand, .. } => {
-                let old = update(cell(place), *op, self.value(operand));
+            Statement::Rmw { dst, place, op, operand, ordering } => {
+                let old = update(cell(place), *op, self.value(operand), of_update(*ordering));
                 self.result(*dst, old);
             }
-            Statement::Cas { dst, place, expected, desired, .. } => {
+            Statement::Cas { dst, place, expected, desired, ordering, failure } => {
                 let (expected, desired) = (self.value(expected), self.value(desired));
-                let old = cell(place).compare_exchange(expected, desired, Ordering::SeqCst, Ordering::SeqCst);
+                let orders = (of_update(*ordering), of_read(*failure));
+                let old = cell(place).compare_exchange(expected, desired, orders.0, orders.1);
                 self.result(*dst, old.unwrap_or_else(|old| old));
             }
             Statement::Fence(ordering) => {
@@ -316,8 +345,23 @@ fn register(var: Var) -> usize {
     }
 }
 
-fn update(cell: &AtomicI64, op: RmwOp, operand: i64) -> i64 {
-    let order = Ordering::SeqCst;
+fn of_read(ordering: program::Ordering) -> Ordering {
+    match ordering {
+        program::Ordering::SeqCst => Ordering::SeqCst,
+        program::Ordering::Acquire | program::Ordering::AcqRel => Ordering::Acquire,
+        _ => Ordering::Relaxed,
+    }
+}
+
+fn of_update(ordering: program::Ordering) -> Ordering {
+    match ordering {
+        program::Ordering::Release => Ordering::Release,
+        program::Ordering::AcqRel => Ordering::AcqRel,
+        ordering => of_read(ordering),
+    }
+}
+
+fn update(cell: &AtomicI64, op: RmwOp, operand: i64, order: Ordering) -> i64 {
     match op {
         RmwOp::Swap => cell.swap(operand, order),
         RmwOp::Add => cell.fetch_add(operand, order),

@@ -15,6 +15,7 @@ mod const_new;
 mod environment;
 mod first;
 mod generated;
+mod generated_language;
 mod generated_lifetimes;
 mod generated_polling;
 #[cfg(unix)]
@@ -24,6 +25,9 @@ mod learning;
 mod lifetimes;
 mod loom_is_wrong;
 mod nondeterminism;
+#[allow(dead_code, unused_imports)]
+#[path = "../../../checker/tests/it/oracle/mod.rs"]
+mod oracle;
 mod orderings;
 mod polling;
 mod raw;
@@ -36,6 +40,7 @@ mod surface;
 mod thread_panics;
 mod timed_waits;
 mod types;
+mod weak_memory;
 mod words;
 
 /// Whether the check knows what is on the heap: `allocation.rs` has made its allocator that of the program, or the feature has.

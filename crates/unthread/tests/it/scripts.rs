@@ -82,6 +82,33 @@ fn generated_scripts_have_the_same_outcomes_with_cumulative_and_dpor() {
     compare_all(Engine::Cumulative);
 }
 
+#[test]
+fn generated_scripts_have_the_same_outcomes_with_graph_and_dpor() {
+    compare_all(Engine::Graph);
+}
+
+/// What a machine can do, the language allows.
+#[test]
+fn generated_scripts_can_do_under_the_language_what_they_can_do_on_machines() {
+    check_all(scripts(), cases(150), |script| {
+        let (on_machine, seen) = outcomes(script, MemoryModel::Pso, Engine::Dpor);
+        let (report, allowed) = outcomes(script, MemoryModel::Cpp20, Engine::Graph);
+        if report.stop == StopReason::ExecutionLimit || on_machine.stop == StopReason::ExecutionLimit {
+            return Ok(());
+        }
+        let is_wrong = |report: &Report| !report.violations.is_empty();
+        match (is_wrong(&on_machine), is_wrong(&report)) {
+            (_, true) => Ok(()),
+            (true, false) => Err(format!("{:?} is missed", on_machine.violations)),
+            _ if report.stop != StopReason::Exhausted => Err(format!("{:?}", report.stop)),
+            _ => match seen.difference(&allowed).next() {
+                Some(missing) => Err(format!("missing {missing:?}")),
+                None => Ok(()),
+            },
+        }
+    });
+}
+
 /// Three threads that wait for a condition variable, and nobody who notifies them: one question to the solver takes minutes.
 #[test]
 fn a_question_that_takes_long_is_given_up_when_the_time_is_up() {

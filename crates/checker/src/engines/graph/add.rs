@@ -3,8 +3,9 @@
 use super::cast::Moment;
 use super::world::{Alternative, How, Revisit, World};
 use super::{Search, revisit};
+use crate::base::Failure;
 use crate::execution::graph::{
-    Event, Graph, INITIAL, Id, Kind, Mode, Object, Slot, fill_other, fill_read, fill_update,
+    Event, Graph, INITIAL, Id, Kind, Mode, NOWHERE, Object, Slot, fill_other, fill_read, fill_update,
 };
 use crate::execution::{Describe, Operation};
 use std::rc::Rc;
@@ -12,9 +13,6 @@ use std::rc::Rc;
 impl<S: Describe> Search<'_, S> {
     /// Adds an event. Says whether the graph is consistent then.
     pub(super) fn add(&mut self, some: Alternative) -> bool {
-        if !matches!(some.how, How::Revisit(_)) {
-            self.settle();
-        }
         let now = self.world.cast.now(some.thread).cloned().expect("the thread has been started");
         let stage = self.world.graph.stage(some.thread);
         match some.how {
@@ -23,8 +21,7 @@ impl<S: Describe> Search<'_, S> {
                 let mut event = self.write(&some, &now, stage);
                 let is_newest = place as usize > self.world.graph.writes(event.loc).len();
                 event.place = place;
-                let id = self.push(event, &now);
-                self.look_at(id, is_newest)
+                self.push(event, &now, is_newest)
             }
             How::Revisit(read) => {
                 let write = self.write(&some, &now, stage);
@@ -36,36 +33,40 @@ impl<S: Describe> Search<'_, S> {
     }
 
     fn add_read(&mut self, some: &Alternative, now: &Rc<Moment<S::Thread>>, stage: usize, source: Id) -> bool {
-        let Slot::Read(object) = self.slot(some.thread, now, stage) else { unreachable!("it reads") };
+        let Slot::Read(object) = self.slot(some.thread, now, stage) else {
+            unreachable!("{:?} reads, {stage}", now.operation)
+        };
         let mut event = Event::new(some.thread, Kind::Read);
         event.loc = self.loc(object);
         let graph = &self.world.graph;
         (event.span, event.source, event.value) = (now.span, source, graph.value_of(event.loc, source));
-        fill_read(&graph.axioms, &now.operation, stage, &mut event);
+        if let Operation::Count { loc, by: -1, .. } = now.operation
+            && event.value <= 0
+        {
+            let failure = self.use_after_drop(some.thread, loc);
+            return self.add_failure(event, &failure);
+        }
+        fill_read(&graph.axioms, &now.operation, stage, now.while_value(), &mut event);
         graph.set_next_clocks(&mut event);
         let is_newest = graph.newest(event.loc) == source;
-        let id = self.push(event, now);
-        self.look_at(id, is_newest)
+        self.push(event, now, is_newest)
     }
 
-    /// Whether the graph is consistent with the event that was added last. Only then it is looked at for races.
-    fn look_at(&mut self, id: Id, is_newest: bool) -> bool {
-        let is_consistent = is_newest || self.world.graph.is_consistent();
-        if is_consistent {
-            self.look_for_races(id);
-        }
-        is_consistent
+    /// Adds an operation that fails.
+    fn add_failure(&mut self, mut event: Event, failure: &Failure) -> bool {
+        (event.kind, event.loc, event.last) = (Kind::Failed, NOWHERE, true);
+        self.world.graph.set_next_clocks(&mut event);
+        let (thread, span) = (event.thread, event.span);
+        self.world.graph.push(event);
+        self.failed(thread, span, failure);
+        true
     }
 
     fn add_other(&mut self, some: &Alternative, now: &Rc<Moment<S::Thread>>, stage: usize) -> bool {
         let mut event = Event::new(some.thread, Kind::Silent);
         event.span = now.span;
         if let Some(failure) = self.misuse(some.thread, now, stage) {
-            (event.kind, event.last) = (Kind::Failed, true);
-            self.world.graph.set_next_clocks(&mut event);
-            self.world.graph.push(event);
-            self.failed(some.thread, now.span, &failure);
-            return true;
+            return self.add_failure(event, &failure);
         }
         match self.slot(some.thread, now, stage) {
             Slot::Dequeue(condvar) => {
@@ -90,31 +91,34 @@ impl<S: Describe> Search<'_, S> {
                 if let Operation::Fork { child } = now.operation {
                     let number = self.names.thread(child);
                     (event.kind, event.result) = (Kind::Fork(number), child.0 as i64);
-                    self.fork(some.thread, number);
                 }
             }
         }
         self.world.graph.set_next_clocks(&mut event);
-        let id = self.push(event, now);
-        self.look_for_races(id);
-        true
+        self.push(event, now, true)
     }
 
-    /// Adds an event whose clocks are set, and lets the thread go on.
-    fn push(&mut self, event: Event, now: &Rc<Moment<S::Thread>>) -> Id {
-        let (thread, resumes, result) = (event.thread, event.resumes(), event.result);
+    /// Adds an event whose clocks are set. If the graph is consistent then, as it is for certain or not, looks for races and lets the thread go on.
+    fn push(&mut self, event: Event, now: &Rc<Moment<S::Thread>>, is_certain: bool) -> bool {
+        let (thread, resumes) = (event.thread, event.resumes());
         let id = self.world.graph.push(event);
+        if !is_certain && !self.world.graph.is_consistent() {
+            self.world.graph.pop();
+            return false;
+        }
+        self.look_for_races(id);
         if let Some(failure) = &now.failure {
             self.failed(thread, now.span, failure);
         }
         if resumes {
-            self.resume(thread, result);
+            self.advance(id);
         }
-        id
+        true
     }
 
     /// Begins a world where a read reads from a write that comes next.
     fn begin_revisit(&mut self, write: Event, read: Id) {
+        self.unsettle();
         let graph = &self.world.graph;
         let mut inner = self.spare.pop().unwrap_or_else(|| Graph::new(graph.axioms));
         inner.restrict(graph, |id, event| revisit::stays(read, &write.porf, id, event), &mut self.numbers);
@@ -129,7 +133,6 @@ impl<S: Describe> Search<'_, S> {
         let revisit = Some(Revisit { length: inner.len(), write, places, read });
         let inner = World { graph: inner, cast, frames: Vec::new(), revisit };
         self.outer.push(std::mem::replace(&mut self.world, inner));
-        self.unsettle();
     }
 
     /// Tries the next place of the write that began this world. Gives `false` if it leads nowhere; without any place left, the world is
@@ -141,19 +144,28 @@ impl<S: Describe> Search<'_, S> {
             return false;
         };
         let (length, mut write, read) = (revisit.length, revisit.write.clone(), revisit.read);
-        self.cut(length);
         self.unsettle();
+        self.cut(length);
         let reader = self.world.graph.event(read).thread;
         self.world.graph.suspend(read);
         self.world.cast.rewind(reader, self.world.graph.completed(reader));
         self.findings.statistics.steps += 1;
-        self.settle();
         let now = self.world.cast.now(write.thread).cloned().expect("the thread has been started");
         self.refresh(&mut write, &now);
         write.place = place;
-        let source = self.world.graph.len() as Id;
-        self.push(write, &now);
-        self.read_anew(read, source)
+        let source = self.world.graph.push(write);
+        if !self.read_anew(read, source) || !self.world.graph.is_consistent() {
+            return false;
+        }
+        for id in [source, read] {
+            self.look_for_races(id);
+        }
+        for id in [source, read] {
+            if self.world.graph.event(id).resumes() {
+                self.advance(id);
+            }
+        }
+        true
     }
 
     /// The value of a write may be another since its thread was run again.
@@ -172,29 +184,18 @@ impl<S: Describe> Search<'_, S> {
         }
     }
 
-    /// A read reads from a write that came after it.
+    /// A read reads from a write that came after it. Says whether that is coherent.
     fn read_anew(&mut self, read: Id, source: Id) -> bool {
         let graph = &self.world.graph;
         let mut event = graph.event(read).clone();
         let now = self.world.cast.now(event.thread).cloned().expect("the thread has been started");
         (event.source, event.value) = (source, graph.event(source).value);
-        fill_read(&graph.axioms, &now.operation, graph.stage_before(read), &mut event);
+        fill_read(&graph.axioms, &now.operation, graph.stage_before(read), now.while_value(), &mut event);
         let before = graph.before(event.thread, event.index);
         let index = event.index;
         graph.set_clocks(&mut event, index, before);
-        if !graph.is_coherent(&event, before.map(|id| &graph.event(id).hb)) {
-            return false;
-        }
-        let (thread, completes, result) = (event.thread, event.completes, event.result);
+        let is_coherent = graph.is_coherent(&event, before.map(|id| &graph.event(id).hb));
         self.world.graph.replace(read, event);
-        if !self.world.graph.is_consistent() {
-            return false;
-        }
-        self.look_for_races(source);
-        self.look_for_races(read);
-        if completes {
-            self.resume(thread, result);
-        }
-        true
+        is_coherent
     }
 }

@@ -1,23 +1,46 @@
 //! Where no thread can add an event: an end, or a graph that others cover.
 
-use super::cast::Moment;
+use super::cast::{Moment, Waiting};
+use super::world::{Alternative, Frame, How};
 use super::{Search, schedule};
-use crate::base::ThreadId;
-use crate::execution::graph::{Kind, Object};
-use crate::execution::{Describe, Operation, Shared, State, Status, Stuck, ThreadState};
+use crate::base::{Step, ThreadId};
+use crate::execution::graph::{Kind, Object, deed};
+use crate::execution::{Describe, Operation, Shared, State, Status, Stuck, ThreadState, Waits};
 use crate::program::{FinalState, LockMode};
+use crate::search::StopReason;
+use smallvec::SmallVec;
 use std::rc::Rc;
+
+/// Why nothing is verified where a thread can only give up waiting.
+const GIVES_UP: &str =
+    "a thread waits for some time where nothing else can happen, and engine graph does not let it give up there";
 
 impl<S: Describe> Search<'_, S> {
     /// No thread can add an event. Judges that.
     pub(super) fn end(&mut self) {
-        self.settle();
         self.look_at_order();
+        self.look_at_queues();
+        if self.is_behind() {
+            self.findings.statistics.redundant += 1;
+            return;
+        }
+        self.settle();
         let state = self.state();
         let mut possible = Vec::new();
-        self.machine.steps(&state, &mut possible);
+        let ids = (0..state.threads.len()).map(|index| ThreadId(index as u16));
+        ids.for_each(|thread| self.machine.steps_of(&state, thread, &mut possible));
+        let another = match possible.is_empty() {
+            true => self.machine.last_resorts(&state).first().copied(),
+            false => None,
+        };
+        let waits = |step: &Step| self.subject.waits(&state.threads[step.thread.index()].local);
+        let turn = another.filter(|step| waits(step) == Waits::Spinning);
         let graph = &self.world.graph;
-        if possible.is_empty() && !self.is_behind() {
+        if turn.is_some() {
+            // Nothing is known of what a loop counts elsewhere: it may give up.
+        } else if another.is_some() {
+            self.findings.incomplete = Some(StopReason::Unsupported(GIVES_UP.to_string()));
+        } else if possible.is_empty() {
             let path = || schedule::steps(graph, &self.names);
             if !self.findings.ended(self.machine, &state, path) {
                 self.findings.statistics.redundant += 1;
@@ -29,6 +52,8 @@ impl<S: Describe> Search<'_, S> {
         }
         if let Some(live) = &mut self.live {
             live.threads = state.threads;
+            let turning = turn.and_then(|step| live.numbers.get(step.thread.index())).copied();
+            turning.into_iter().for_each(|thread| self.turn(thread));
         }
     }
 
@@ -44,6 +69,13 @@ impl<S: Describe> Search<'_, S> {
             live.threads = state.threads;
         }
         (end, final_state)
+    }
+
+    /// A thread that spins in vain takes another turn.
+    fn turn(&mut self, thread: u16) {
+        let turn = Alternative { thread, how: How::Only, choice: 0, second_choice: false };
+        let length = self.world.graph.len();
+        self.world.frames.push(Frame { length, rest: SmallVec::from_slice(&[turn]) });
     }
 
     /// Whether some thread waits because it has read a state of a lock that is not the newest.
@@ -69,7 +101,39 @@ impl<S: Describe> Search<'_, S> {
                 _ => Status::Running,
             };
         }
-        State { shared: self.shared(&ids), threads }
+        let mut shared = self.shared(&ids);
+        self.show_turns(&ids, &mut shared);
+        State { shared, threads }
+    }
+
+    /// What those who spin have done in their last turns that nobody has seen, or needs to know.
+    fn show_turns(&self, ids: &[ThreadId], shared: &mut Shared) {
+        for (number, &id) in ids.iter().enumerate() {
+            let Some(now) = self.world.cast.now(number as u16) else { continue };
+            let Waiting::Turn(objects) = &now.waits else { continue };
+            if objects.is_empty() {
+                continue;
+            }
+            shared.watch_accesses();
+            for &(object, times) in objects {
+                match object {
+                    Object::Cell(cell) => (0..times).for_each(|_| shared.note_access(cell, id, true)),
+                    Object::Lock(lock) if !self.is_told(number as u16, lock) => {
+                        (0..times).for_each(|_| shared.note_visit(lock, id, true, false));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Whether others have done something with a lock since a thread's last turn that those who poll it must know.
+    fn is_told(&self, thread: u16, lock: u32) -> bool {
+        let graph = &self.world.graph;
+        let Some(loc) = self.names.find(Object::Lock(lock)) else { return false };
+        let later = graph.writes(loc).iter().rev().map(|&id| graph.event(id));
+        let mut later = later.take_while(|event| event.thread != thread);
+        later.any(|event| matches!(event.choice, deed::UNLOCK | deed::UNSHARE | deed::DOWNGRADE))
     }
 
     fn copies(&self) -> (Vec<ThreadState<S::Thread>>, Vec<u16>) {

@@ -100,6 +100,7 @@ impl<S: Describe> Search<'_, S> {
     /// Takes a step, if it is possible, and says what it did.
     fn follow(&mut self, thread: u16, step: Step, numbers: &mut Vec<u16>) -> Option<Event> {
         let now = self.world.cast.now(thread)?.clone();
+        self.settle();
         let target = self.local(thread).and_then(|local| self.subject.target(local));
         let choice = match step.action {
             Action::Run => 0,

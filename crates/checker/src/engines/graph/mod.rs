@@ -28,7 +28,7 @@ use crate::execution::graph::{Axioms, Event, Graph, INITIAL, Id, Kind, LocId, Na
 use crate::execution::{Describe, Machine, Operation};
 use crate::search::findings::Findings;
 use crate::search::{Engine, Options, Report, StopReason, Watch};
-use cast::{Live, Moment};
+use cast::{Live, Moment, Waiting};
 use rustc_hash::FxHashSet;
 use sample::Picker;
 use world::World;
@@ -203,36 +203,44 @@ impl<'a, S: Describe> Search<'a, S> {
             let graph = &self.world.graph;
             graph.last_of(thread).is_some_and(|last| !last.completes && last.kind == Kind::Read && !last.blocked)
         };
-        let between = (0..n_threads).find(is_between);
+        // Who waits for a condition variable gives back the lock before anyone does anything else.
+        let gives_back = |&thread: &u16| {
+            let graph = &self.world.graph;
+            graph.stage(thread) >= 2 && graph.last_of(thread).is_some_and(|last| !last.blocked)
+        };
+        let between = (0..n_threads).find(gives_back).or_else(|| (0..n_threads).find(is_between));
         let next = between.or_else(|| (0..n_threads).find(|&thread| self.can_go_on(thread)));
         if self.every_thread {
             return next;
         }
-        next.or_else(|| (0..n_threads).find(|&thread| self.is_at_lock(thread)))
+        next.or_else(|| (0..n_threads).find(|&thread| self.is_at_wait(thread)))
     }
 
-    /// Whether a thread is about to take a lock.
-    fn is_at_lock(&self, thread: u16) -> bool {
+    /// Whether a thread is about to take a lock, or to wait for a cell to change.
+    fn is_at_wait(&self, thread: u16) -> bool {
         let graph = &self.world.graph;
         let Some(now) = self.world.cast.now(thread) else { return false };
         let stage = graph.stage(thread);
         let is_there =
-            graph.last_of(thread).is_none_or(|last| !last.last && !last.blocked) && (stage > 0 || !now.spins);
-        is_there && matches!(self.slot(thread, now, stage), Slot::Read(Object::Lock(_)))
+            graph.last_of(thread).is_none_or(|last| !last.last && !last.blocked) && (stage > 0 || !now.spins());
+        let waits = stage == 0 && now.while_value().is_some();
+        is_there && (waits || matches!(self.slot(thread, now, stage), Slot::Read(Object::Lock(_))))
     }
 
     fn can_go_on(&mut self, thread: u16) -> bool {
         let Some(now) = self.world.cast.now(thread).cloned() else { return false };
         let graph = &self.world.graph;
         let stage = graph.stage(thread);
-        if graph.last_of(thread).is_some_and(|last| last.last || last.blocked) || (stage == 0 && now.spins) {
+        if graph.last_of(thread).is_some_and(|last| last.last || last.blocked)
+            || (stage == 0 && !self.may_turn(thread, &now))
+        {
             return false;
         }
         match self.slot(thread, &now, stage) {
-            Slot::Read(object @ Object::Lock(_)) => {
+            Slot::Read(object) if matches!(object, Object::Lock(_)) || (stage == 0 && now.while_value().is_some()) => {
                 let loc = self.loc(object);
                 let newest = self.world.graph.newest(loc);
-                self.can_read(&now.operation, stage, loc, newest)
+                self.can_read(&now, stage, loc, newest)
             }
             Slot::Dequeue(condvar) => {
                 let loc = self.loc(Object::Condvar(condvar));
@@ -266,12 +274,33 @@ impl<'a, S: Describe> Search<'a, S> {
         }
     }
 
+    /// Whether the thread's next turn of a loop may do something else than its last, or it does not spin: others have seen what that did for a while.
+    fn may_turn(&self, thread: u16, now: &Moment<S::Thread>) -> bool {
+        let Waiting::Turn(objects) = &now.waits else { return true };
+        objects.iter().any(|&(object, times)| {
+            let Some(loc) = self.names.find(object) else { return false };
+            let graph = &self.world.graph;
+            let own = graph.accesses(loc).iter().rev().map(|&id| graph.event(id));
+            let own = own.filter(|event| event.thread == thread && event.is_write());
+            let Some(first) = own.take(times as usize).map(|event| event.index).min() else { return false };
+            graph.accesses(loc).iter().map(|&id| graph.event(id)).any(|event| {
+                let sees = event.thread != thread && event.is_read() && event.source != INITIAL && !event.blocked;
+                // Who takes a lock that is free has not seen that it was taken.
+                let sees = sees && !(event.update && matches!(object, Object::Lock(_)));
+                sees && {
+                    let source = graph.event(event.source);
+                    source.thread == thread && source.index >= first
+                }
+            })
+        })
+    }
+
     /// Whether the operation can go on if it reads this write.
-    fn can_read(&self, operation: &Operation, stage: usize, loc: LocId, source: Id) -> bool {
+    fn can_read(&self, now: &Moment<S::Thread>, stage: usize, loc: LocId, source: Id) -> bool {
         let graph = &self.world.graph;
         let mut read = Event::new(0, Kind::Read);
         read.value = graph.value_of(loc, source);
-        fill_read(&graph.axioms, operation, stage, &mut read);
+        fill_read(&graph.axioms, &now.operation, stage, now.while_value(), &mut read);
         !read.blocked
     }
 
@@ -295,9 +324,10 @@ impl<'a, S: Describe> Search<'a, S> {
 
     /// Takes events back until there are so many.
     fn cut(&mut self, length: usize) {
-        if self.world.cut(length) {
+        if self.world.takes_back(length) {
             self.unsettle();
         }
+        self.world.cut(length);
     }
 
     /// Goes on with what is left to try. Says whether there is anything.
@@ -321,9 +351,9 @@ impl<'a, S: Describe> Search<'a, S> {
                 }
             } else {
                 let Some(outer) = self.outer.pop() else { return false };
+                self.unsettle();
                 let inner = std::mem::replace(&mut self.world, outer);
                 self.spare.push(inner.graph);
-                self.unsettle();
             }
         }
     }

@@ -19,7 +19,8 @@ pub(super) fn steps(graph: &Graph, names: &Names) -> Vec<Step> {
 /// The operations of a graph, each by its thread and its events.
 pub(super) fn operations(graph: &Graph) -> Vec<(u16, Vec<Id>)> {
     let mut operations = Vec::new();
-    Order::new(graph).run(|_, thread, events| operations.push((thread, events.to_vec())));
+    let order = Order { counts_incomplete: true, ..Order::new(graph) };
+    order.run(|_, thread, events| operations.push((thread, events.to_vec())));
     operations
 }
 
@@ -30,12 +31,16 @@ struct Order<'g> {
     /// How many threads are there, and what their numbers are in the schedule.
     n_started: u16,
     numbers: Vec<Option<ThreadId>>,
+    /// Whether an operation may depend on one that is not complete: who begins to wait for a condition variable can be notified before it has given
+    /// back the lock.
+    counts_incomplete: bool,
 }
 
 impl<'g> Order<'g> {
     fn new(graph: &'g Graph) -> Order<'g> {
         let n_threads = graph.n_threads();
-        let mut order = Order { graph, emitted: vec![0; n_threads], n_started: 0, numbers: vec![None; n_threads] };
+        let (emitted, numbers) = (vec![0; n_threads], vec![None; n_threads]);
+        let mut order = Order { graph, emitted, n_started: 0, numbers, counts_incomplete: false };
         (0..n_threads as u16).filter(|&thread| graph.is_initial(thread)).for_each(|thread| order.start(thread));
         order
     }
@@ -79,7 +84,13 @@ impl<'g> Order<'g> {
         let event = self.graph.event(id);
         let mut others = (0..self.emitted.len() as u16).filter(|&other| other != thread);
         self.numbers[thread as usize].is_some()
-            && others.all(|other| event.porf.get(other) as usize <= self.emitted[other as usize])
+            && others.all(|other| event.porf.get(other) as usize <= self.emitted[other as usize] || self.waits(other))
+    }
+
+    /// Whether all that is left of a thread is an operation that is not complete, and that counts.
+    fn waits(&self, thread: u16) -> bool {
+        let rest = &self.graph.thread(thread)[self.emitted[thread as usize]..];
+        self.counts_incomplete && rest.iter().all(|&id| !self.graph.event(id).completes)
     }
 
     fn action(&self, names: &Names, events: &[Id]) -> Action {

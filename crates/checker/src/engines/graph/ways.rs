@@ -37,7 +37,7 @@ impl<S: Describe> Search<'_, S> {
                 for place in self.world.graph.sources(thread, loc) {
                     let source = self.world.graph.write_at(loc, place);
                     let is_newest = source == self.world.graph.newest(loc);
-                    if is_newest || self.can_read(&now.operation, stage, loc, source) {
+                    if is_newest || self.can_read(&now, stage, loc, source) {
                         frame.rest.push(Alternative { how: How::From(source), ..only });
                     }
                 }

@@ -61,9 +61,13 @@ impl<T> World<T> {
         World { graph: Graph::new(axioms), cast: Cast::new(), frames: Vec::new(), revisit: None }
     }
 
-    /// Takes events back until there are so many. Says whether a thread is taken back with them.
-    pub(super) fn cut(&mut self, length: usize) -> bool {
-        let mut is_back = false;
+    /// Whether a thread is taken back if events are until there are so many.
+    pub(super) fn takes_back(&self, length: usize) -> bool {
+        self.graph.events()[length.min(self.graph.len())..].iter().any(|event| event.resumes())
+    }
+
+    /// Takes events back until there are so many.
+    pub(super) fn cut(&mut self, length: usize) {
         while self.graph.len() > length {
             let event = self.graph.pop().expect("there are more events");
             if let Kind::Fork(child) = event.kind {
@@ -71,9 +75,7 @@ impl<T> World<T> {
             }
             if event.resumes() {
                 self.cast.rewind(event.thread, self.graph.completed(event.thread));
-                is_back = true;
             }
         }
-        is_back
     }
 }

@@ -4,7 +4,7 @@ use super::cast::Moment;
 use super::{Search, schedule};
 use crate::base::{Failure, FailureKind, Loc, Span, ThreadKey};
 use crate::execution::graph::{Event, Graph, Id, Kind, LocId, Object, Order, Unordered};
-use crate::execution::{Describe, Operation};
+use crate::execution::{Describe, Dropped, Operation, Queue};
 use crate::program::LockMode;
 use smallvec::SmallVec;
 
@@ -35,7 +35,8 @@ impl<S: Describe> Search<'_, S> {
                 is_freed.then(|| Failure::new(FailureKind::UseAfterFree, format!("{block} is freed a second time")))
             }
             ref operation => {
-                let dropped = operation.uses().find(|&object| self.world.cast.dropped_by(object).is_some());
+                let mut used = operation.uses().chain(now.through.iter().copied());
+                let dropped = used.find(|&object| self.world.cast.dropped_by(object).is_some());
                 if let Some(object) = dropped {
                     return Some(self.use_after_drop(thread, object));
                 }
@@ -66,42 +67,124 @@ impl<S: Describe> Search<'_, S> {
         graph.frees().iter().copied().filter(move |&id| graph.event(id).kind == Kind::Free(block))
     }
 
-    fn use_after_drop(&mut self, thread: u16, object: Loc) -> Failure {
+    pub(super) fn use_after_drop(&mut self, thread: u16, object: Loc) -> Failure {
         self.settle();
         let message = self.local(thread).map(|local| self.subject.use_after_drop(local, object));
         Failure::new(FailureKind::UseAfterFree, message.unwrap_or_default())
     }
 
-    /// Looks for accesses to what a thread has just dropped that do not happen before that.
+    /// Looks for uses of what a thread has just dropped that do not happen before that.
     pub(super) fn look_at_dropped(&mut self, thread: u16) {
         let Some(now) = self.world.cast.now(thread).cloned() else { return };
-        for dropped in &now.dropped {
+        let graph = &self.world.graph;
+        if now.dropped.is_empty() || graph.axioms.order != Order::Language {
+            return;
+        }
+        let before = graph.clocks_before(thread).map(|event| event.hb.clone()).unwrap_or_default();
+        let is_late = |user: &Event| !before.has(user.thread, user.index);
+        let late = self.uses_of(&now.dropped).find(|(_, id)| is_late(graph.event(*id)));
+        if let Some((object, id)) = late {
+            let (user, span) = (graph.event(id).thread, graph.event(id).span);
+            let failure = self.use_after_drop(user, object);
+            self.failed(user, span, &failure);
+        }
+    }
+
+    /// The events that use objects which have been dropped.
+    fn uses_of<'d>(&'d self, dropped: &'d [Dropped]) -> impl Iterator<Item = (Loc, Id)> + 'd {
+        let graph = &self.world.graph;
+        let accesses = dropped.iter().flat_map(move |dropped| {
             let number = dropped.object.as_global().unwrap_or_default() as u32;
             let objects = [Object::Cell(dropped.object), Object::Lock(number), Object::Condvar(number)];
-            let graph = &self.world.graph;
-            let before = graph.clocks_before(thread).map(|event| event.hb.clone()).unwrap_or_default();
             let locs = objects.into_iter().filter_map(|object| self.names.find(object));
-            let mut accesses = locs.flat_map(|loc| graph.accesses(loc).iter().map(|&id| graph.event(id)));
-            let late = accesses.find(|access| !before.has(access.thread, access.index));
-            if let Some((user, span)) = late.map(|late| (late.thread, late.span))
-                && graph.axioms.order == Order::Language
-            {
-                let failure = self.use_after_drop(user, dropped.object);
-                self.failed(user, span, &failure);
+            locs.flat_map(move |loc| graph.accesses(loc).iter().map(move |&id| (dropped.object, id)))
+        });
+        let on_the_way = self.world.cast.pasts().flat_map(move |(thread, past)| {
+            let last_of = move |completed: usize| graph.last_of_operation(thread, completed);
+            past.iter().enumerate().filter(|(_, moment)| !moment.through.is_empty()).flat_map(move |(at, moment)| {
+                let used =
+                    dropped.iter().map(|dropped| dropped.object).filter(|object| moment.through.contains(object));
+                used.filter_map(move |object| Some((object, last_of(at)?)))
+            })
+        });
+        accesses.chain(on_the_way)
+    }
+
+    /// Threads that take a lock again which they hold for reading, while another one may wait to write.
+    pub(super) fn look_at_queues(&mut self) {
+        if !self.world.cast.has_queues() {
+            return;
+        }
+        let (mut readers, mut writers) = (Vec::new(), Vec::new());
+        for (thread, past) in self.world.cast.pasts() {
+            for (at, now) in past.iter().enumerate() {
+                let Some((lock, _)) = now.operation.acquired() else { continue };
+                let first = self.world.graph.first_of_operation(thread, at);
+                match now.operation.queue() {
+                    Queue::Behind => readers.push((thread, lock, first, now.span)),
+                    Queue::Ahead => writers.push((thread, lock, first, now.span)),
+                    Queue::None => {}
+                }
             }
         }
+        for &(reader, lock, read, span) in &readers {
+            for &(writer, other, written, place) in &writers {
+                if lock != other || reader == writer || !self.may_meet((reader, read), (writer, written)) {
+                    continue;
+                }
+                self.settle();
+                let [reader, writer] = [(reader, span), (writer, place)].map(|(thread, span)| {
+                    let name = self.local(thread).map_or(String::new(), |local| self.subject.name(local));
+                    (self.names.key(thread), name, span)
+                });
+                let path = || schedule::steps(&self.world.graph, &self.names);
+                self.findings.judge.behind_writer(lock, reader, writer, path);
+            }
+        }
+    }
+
+    /// Whether two threads can be at these operations at the same time: by thread and first event, if they have begun.
+    fn may_meet(&self, one: (u16, Option<Id>), other: (u16, Option<Id>)) -> bool {
+        let graph = &self.world.graph;
+        let comes_before = |first: (u16, Option<Id>), second: (u16, Option<Id>)| {
+            let Some(first) = first.1.map(|id| graph.event(id)) else { return false };
+            let before = match second.1.map(|id| graph.event(id)) {
+                Some(second) => graph.before(second.thread, second.index),
+                None => graph.thread(second.0).last().copied(),
+            };
+            before.is_some_and(|id| graph.event(id).needs(first))
+        };
+        !comes_before(one, other) && !comes_before(other, one)
     }
 
     /// What only the order of all events tells, for machines: races, and accesses to blocks that have been freed.
     pub(super) fn look_at_order(&mut self) {
         let graph = &self.world.graph;
-        if graph.axioms.order == Order::Language || (!self.findings.judge.looks_at_states() && graph.frees().is_empty())
-        {
+        let has_dropped = self.world.cast.pasts().any(|(_, past)| past.iter().any(|now| !now.dropped.is_empty()));
+        let looks = self.findings.judge.looks_at_states() || has_dropped || !graph.frees().is_empty();
+        if graph.axioms.order == Order::Language || !looks {
             return;
         }
-        let Unordered { races, late } = graph.order_violations(
+        let mut dropped = Vec::new();
+        for (thread, past) in self.world.cast.pasts() {
+            for (at, now) in past.iter().enumerate().filter(|(_, now)| !now.dropped.is_empty()) {
+                let after = match at {
+                    0 => graph.fork_of(thread),
+                    _ => graph.last_of_operation(thread, at - 1),
+                };
+                let uses = self.uses_of(&now.dropped).filter(|&(_, user)| graph.event(user).thread != thread);
+                dropped.extend(uses.map(|(object, user)| (after, object, user)));
+            }
+        }
+        let Unordered { races, late, used } = graph.order_violations(
             |loc, block| matches!(self.names.object(loc), Object::Cell(cell) if cell.block() == Some(block)),
+            &dropped,
         );
+        for (object, user) in used {
+            let (thread, span) = (self.world.graph.event(user).thread, self.world.graph.event(user).span);
+            let failure = self.use_after_drop(thread, object);
+            self.failed(thread, span, &failure);
+        }
         for (first, second) in races {
             self.race(first, second);
         }
@@ -168,7 +251,7 @@ impl<S: Describe> Search<'_, S> {
     pub(super) fn maker_in_race(&self, graph: &Graph, event: &Event) -> Option<u16> {
         let (maker, after) = match self.names.object(event.loc) {
             Object::Cell(cell) if self.live.is_none() => self.allocator(graph, cell)?,
-            _ => graph.maker(event.loc)?,
+            _ => graph.maker(self.home(event.loc)?)?,
         };
         (maker != event.thread && event.hb.get(maker) <= after).then_some(maker)
     }
@@ -203,9 +286,24 @@ impl<S: Describe> Search<'_, S> {
     /// A thread uses what another one has made, and nothing orders that.
     fn made_in_race(&mut self, maker: u16, id: Id) {
         let event = self.world.graph.event(id);
-        let Object::Cell(loc) = self.names.object(event.loc) else { return };
+        let loc = match self.names.object(event.loc) {
+            Object::Cell(loc) => loc,
+            Object::Lock(number) | Object::Condvar(number) => Loc::global(number as usize),
+            Object::End(_) => return,
+        };
         let involved = [(maker, event.span), (event.thread, event.span)];
         self.unordered(loc, involved);
+    }
+
+    /// The location by which it is known who has made an object. Locks of Rust code have cells of the same number.
+    fn home(&self, loc: LocId) -> Option<LocId> {
+        match self.names.object(loc) {
+            Object::Cell(_) => Some(loc),
+            Object::Lock(number) | Object::Condvar(number) if self.live.is_some() => {
+                self.names.find(Object::Cell(Loc::global(number as usize)))
+            }
+            _ => None,
+        }
     }
 
     fn unordered(&mut self, loc: Loc, involved: [(u16, Span); 2]) {

@@ -17,6 +17,8 @@ pub(crate) struct Unordered {
     pub(crate) races: Vec<(Id, Id)>,
     /// An access and a block that is freed.
     pub(crate) late: Vec<(Id, Loc)>,
+    /// An object that is dropped, and a use of it.
+    pub(crate) used: Vec<(Loc, Id)>,
 }
 
 impl Graph {
@@ -242,10 +244,21 @@ impl Graph {
     }
 
     /// Races under a machine's order: accesses to plain data that nothing but themselves orders. And accesses to
-    /// blocks that are not before those are freed; `is_in` says whether a location is in a block.
-    pub(crate) fn order_violations(&self, is_in: impl Fn(LocId, Loc) -> bool) -> Unordered {
+    /// blocks that are not before those are freed; `is_in` says whether a location is in a block. And uses of objects that are
+    /// not before those are dropped, which happens right after an event.
+    pub(crate) fn order_violations(
+        &self,
+        is_in: impl Fn(LocId, Loc) -> bool,
+        dropped: &[(Option<Id>, Loc, Id)],
+    ) -> Unordered {
         let order = self.machine_order().closure();
-        let Unordered { mut races, mut late } = Unordered::default();
+        let Unordered { mut races, mut late, mut used } = Unordered::default();
+        for &(after, object, user) in dropped {
+            let is_before = |after: Id| after == user || order.has(user as usize, after as usize);
+            if !after.is_some_and(is_before) {
+                used.push((object, user));
+            }
+        }
         let is_between = |a: usize, b: usize| ones(order.row(a)).any(|through| order.has(through, b));
         for (number, loc) in self.locs.iter().enumerate() {
             for (at, &first) in loc.accesses.iter().enumerate() {
@@ -264,7 +277,7 @@ impl Graph {
                 }
             }
         }
-        Unordered { races, late }
+        Unordered { races, late, used }
     }
 
     /// Adds what an event of a thread stays before.

@@ -74,6 +74,8 @@ pub enum Mode {
     Unlock,
     /// Has its place among the operations on a condition variable, and no other effect.
     Queue,
+    /// Takes a message out of a channel: after who sent it, or, where there are none any more, after all who sent.
+    Receive,
 }
 
 /// A node of an execution graph.
@@ -207,9 +209,9 @@ impl Mode {
         matches!(self, Mode::Release | Mode::AcqRel | Mode::SeqCst)
     }
 
-    /// Whether it is a lock's or a condition variable's.
+    /// Whether it is a lock's, a condition variable's or a channel's.
     pub fn is_lock(self) -> bool {
-        matches!(self, Mode::Lock | Mode::LockShared | Mode::Unlock | Mode::Queue)
+        matches!(self, Mode::Lock | Mode::LockShared | Mode::Unlock | Mode::Queue | Mode::Receive)
     }
 }
 
@@ -222,7 +224,7 @@ impl Mode {
             Mode::Release => Some(Ordering::Release),
             Mode::AcqRel => Some(Ordering::AcqRel),
             Mode::SeqCst => Some(Ordering::SeqCst),
-            Mode::Plain | Mode::Lock | Mode::LockShared | Mode::Unlock | Mode::Queue => None,
+            Mode::Plain | Mode::Lock | Mode::LockShared | Mode::Unlock | Mode::Queue | Mode::Receive => None,
         }
     }
 }

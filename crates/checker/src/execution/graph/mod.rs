@@ -112,11 +112,36 @@ impl Graph {
         self.threads.get(thread as usize).map_or(0, |thread| thread.completed)
     }
 
+    /// How many operations of its thread are complete before an event's.
+    pub(crate) fn completed_before(&self, id: Id) -> usize {
+        let event = self.event(id);
+        let before = &self.threads[event.thread as usize].events[..event.index as usize];
+        before.iter().filter(|&&id| self.event(id).resumes()).count()
+    }
+
     /// How many events of its operation come before an event.
     pub(crate) fn stage_before(&self, id: Id) -> usize {
         let event = self.event(id);
         let before = &self.threads[event.thread as usize].events[..event.index as usize];
         before.iter().rev().take_while(|&&id| !self.event(id).completes).count()
+    }
+
+    /// The event that started a thread.
+    pub(crate) fn fork_of(&self, thread: u16) -> Option<Id> {
+        self.threads.get(thread as usize)?.fork
+    }
+
+    /// The first event of a thread's operation, after so many that are complete.
+    pub(crate) fn first_of_operation(&self, thread: u16, completed: usize) -> Option<Id> {
+        let events = self.thread(thread);
+        let Some(last) = completed.checked_sub(1) else { return events.first().copied() };
+        let before = events.iter().position(|&id| Some(id) == self.last_of_operation(thread, last))?;
+        events.get(before + 1).copied()
+    }
+
+    /// The last event of a thread's operation, after so many that are complete, if that is complete, too.
+    pub(crate) fn last_of_operation(&self, thread: u16, completed: usize) -> Option<Id> {
+        self.thread(thread).iter().copied().filter(|&id| self.event(id).completes).nth(completed)
     }
 
     /// Whether a thread runs from the start or has been started.
@@ -159,15 +184,16 @@ impl Graph {
         self.locs.push(Location { initial, ..Location::default() });
     }
 
-    /// A thread makes a location, with its first value, after so many of its events.
-    pub(crate) fn create(&mut self, loc: LocId, value: i64, maker: (u16, u16)) {
+    /// A location gets its first value. A thread has made it, after so many of its events, or it has been there.
+    pub(crate) fn create(&mut self, loc: LocId, value: i64, maker: Option<(u16, u16)>) {
         let loc = &mut self.locs[loc as usize];
-        (loc.initial, loc.maker) = (value, Some(maker));
+        loc.initial = value;
+        loc.maker = maker.or(loc.maker);
     }
 
     /// The thread that has made a location, and how many of its events were there by then.
     pub(crate) fn maker(&self, loc: LocId) -> Option<(u16, u16)> {
-        self.locs[loc as usize].maker
+        self.locs.get(loc as usize)?.maker
     }
 
     /// The writes to a location in modification order, without the initial one.
@@ -308,6 +334,7 @@ impl Graph {
         match event.mode {
             Mode::Lock => event.hb.join(&source.released),
             Mode::LockShared => self.after_exclusive(event),
+            Mode::Receive => self.after_sender(event),
             mode if mode.acquires() && self.axioms.synchronise() => event.hb.join(&source.released),
             _ => {}
         }
@@ -321,6 +348,30 @@ impl Graph {
             if write.value >= 0 && was_alone {
                 event.hb.join(&write.hb);
             }
+        }
+    }
+
+    /// Who receives a message comes after who sent it; who is told that there are no more, after all who sent or went.
+    fn after_sender(&self, event: &mut Event) {
+        let mut sent: SmallVec<[Id; 8]> = SmallVec::new();
+        let mut received = 0;
+        let writes = &self.writes(event.loc)[..self.place_of(event.source) as usize];
+        for &id in writes {
+            let write = self.event(id);
+            if write.mode == Mode::Receive {
+                received += 1;
+            } else if write.value == self.value_of(event.loc, write.source) + 1 {
+                sent.push(id);
+            }
+        }
+        match sent.get(received) {
+            Some(&message) => event.hb.join(&self.event(message).hb),
+            None if event.value != 0 => writes.iter().for_each(|&id| {
+                if self.event(id).mode != Mode::Receive {
+                    event.hb.join(&self.event(id).hb);
+                }
+            }),
+            None => {}
         }
     }
 

@@ -32,6 +32,9 @@ pub(crate) mod deed {
     pub(crate) const SHARE: i64 = 1;
     pub(crate) const UNSHARE: i64 = -1;
     pub(crate) const DOWNGRADE: i64 = 3;
+    /// As in the turn of a loop before.
+    pub(crate) const UNLOCK_SILENTLY: i64 = -4;
+    pub(crate) const UNSHARE_SILENTLY: i64 = -5;
     pub(crate) const ENQUEUE: i64 = -1;
     pub(crate) const NOTIFY_ALL: i64 = -2;
     pub(crate) const NOTIFY_NOBODY: i64 = -3;
@@ -68,8 +71,22 @@ pub(crate) fn slot(operation: &Operation, stage: usize) -> Slot {
     }
 }
 
-/// Fills in a read whose value is set.
-pub(crate) fn fill_read(axioms: &Axioms, operation: &Operation, stage: usize, event: &mut Event) {
+/// Fills in a read whose value is set, of an operation that may wait while its cell shows a value.
+pub(crate) fn fill_read(
+    axioms: &Axioms,
+    operation: &Operation,
+    stage: usize,
+    while_value: Option<i64>,
+    event: &mut Event,
+) {
+    fill_read_as(axioms, operation, stage, event);
+    if stage == 0 && while_value == Some(event.value) {
+        event.completes = false;
+        block_unless(false, event);
+    }
+}
+
+fn fill_read_as(axioms: &Axioms, operation: &Operation, stage: usize, event: &mut Event) {
     let value = event.value;
     event.blocked = false;
     let takes = |mode: LockMode| match mode {
@@ -85,7 +102,7 @@ pub(crate) fn fill_read(axioms: &Axioms, operation: &Operation, stage: usize, ev
             as_read(event);
         }
         Operation::Rmw { op, ordering, .. } => {
-            event.mode = ordering.into();
+            event.mode = if op == RmwOp::Take { Mode::Receive } else { ordering.into() };
             event.drains = op != RmwOp::Draw;
         }
         Operation::Cas { expected, success, failure, .. } => {
@@ -97,7 +114,7 @@ pub(crate) fn fill_read(axioms: &Axioms, operation: &Operation, stage: usize, ev
         }
         Operation::Count { by, .. } => {
             let is_last = by == -1 && value == 1;
-            event.mode = if by == 0 || is_last { Mode::Acquire } else { Mode::Relaxed };
+            event.mode = if is_last { Mode::Acquire } else { Mode::Relaxed };
             if by == 0 {
                 as_read(event);
             }
@@ -146,6 +163,7 @@ pub(crate) fn fill_update(operation: &Operation, stage: usize, read: &Event, eve
     let alone = -1 - i64::from(event.thread);
     let mut lock = |value: i64, deed: i64, mode: Mode| (event.value, event.choice, event.mode) = (value, deed, mode);
     match *operation {
+        Operation::Rmw { op: RmwOp::Take, operand, .. } => lock(RmwOp::Take.apply(old, operand), 0, Mode::Receive),
         Operation::Rmw { op, operand, ordering, .. } => lock(op.apply(old, operand), 0, ordering.into()),
         Operation::Cas { desired, success, .. } => lock(desired, 0, success.into()),
         Operation::Count { by, .. } => lock(old + by, 0, if by < 0 { Mode::Release } else { Mode::Relaxed }),
@@ -153,8 +171,12 @@ pub(crate) fn fill_update(operation: &Operation, stage: usize, read: &Event, eve
         | Operation::TryLock { mode: LockMode::Exclusive, .. }
         | Operation::Reacquire { .. } => lock(alone, deed::LOCK, Mode::Lock),
         Operation::Lock { .. } | Operation::TryLock { .. } => lock(old + 1, deed::SHARE, Mode::Lock),
-        Operation::Unlock { mode: LockMode::Exclusive, .. } => lock(0, deed::UNLOCK, Mode::Unlock),
-        Operation::Unlock { .. } => lock(old - 1, deed::UNSHARE, Mode::Unlock),
+        Operation::Unlock { mode: LockMode::Exclusive, silent, .. } => {
+            lock(0, if silent { deed::UNLOCK_SILENTLY } else { deed::UNLOCK }, Mode::Unlock);
+        }
+        Operation::Unlock { silent, .. } => {
+            lock(old - 1, if silent { deed::UNSHARE_SILENTLY } else { deed::UNSHARE }, Mode::Unlock);
+        }
         Operation::Downgrade { .. } => lock(1, deed::DOWNGRADE, Mode::Unlock),
         Operation::Wait { .. } if stage == 1 => {
             lock(old + 1, deed::ENQUEUE, Mode::Queue);
@@ -249,9 +271,9 @@ impl Graph {
         for event in own.filter(|event| event.loc == lock && event.is_write()) {
             match event.choice {
                 deed::LOCK => alone += 1,
-                deed::UNLOCK => alone -= 1,
+                deed::UNLOCK | deed::UNLOCK_SILENTLY => alone -= 1,
                 deed::SHARE => shared += 1,
-                deed::UNSHARE => shared -= 1,
+                deed::UNSHARE | deed::UNSHARE_SILENTLY => shared -= 1,
                 _ => (alone, shared) = (alone - 1, shared + 1),
             }
         }

@@ -1,8 +1,8 @@
 //! What all atomic types share: a cell of the machine that holds the value as a number.
 
 use crate::runtime::{
-    Number, Unnamed, close_if_written, defer_cell, happens, new_object, perform, static_number, with_current,
-    with_execution,
+    Number, Unnamed, close_if_written, defer_cell, find_cell, happens, has_language, new_object, perform,
+    static_number, with_current, with_execution,
 };
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
@@ -127,7 +127,7 @@ impl<T: Value> Atomic<T> {
             // SAFETY: whoever had exclusive access has given it back, and nobody writes the value without.
             let value = unsafe { lent_value::<T>(cell).read() };
             self.cell.take_back();
-            defer_cell(cell, value.number());
+            find_cell(cell, value.number());
         }
         self.cell()
     }
@@ -184,7 +184,12 @@ impl<T: Value> Atomic<T> {
     pub(crate) fn get_mut(&mut self) -> &mut T {
         let value = self.cell.lent().is_none().then(|| self.unsync_load());
         if value.is_some() {
-            self.cell.lend(new_object(T::KIND));
+            let lent = new_object(T::KIND);
+            if has_language() {
+                // Whoever uses it next comes after this.
+                defer_cell(lent, 0);
+            }
+            self.cell.lend(lent);
         }
         let lent = lent_value::<T>(self.cell.lent().expect("it has just been lent"));
         // SAFETY: the word stays where it is, belongs to this atomic alone as long as the execution lives, and holds a value from here on.

@@ -1,13 +1,13 @@
 //! A channel, and the handles by which threads use it.
 
 use super::{RecvTimeoutError, SendError, TryRecvError, TrySendError};
-use crate::runtime::{Here, Seal, Signal, abandon_or, begins_to_wait, create_cell, happens, is_live};
+use crate::runtime::{Here, Seal, Signal, abandon_or, begins_to_wait, create_cell, happens, has_language, is_live};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 use unthread_checker::execution::Waits;
-use unthread_checker::program::RmwOp;
+use unthread_checker::program::{Ordering, RmwOp};
 
 /// One end of a channel. It may be used by raw pointer when it is gone: what it points to is not followed before it is known to be there.
 pub(super) struct Handle<T> {
@@ -113,7 +113,7 @@ impl<T> Shared<T> {
 
     #[track_caller]
     fn close(&self) {
-        abandon_or(0, || self.signal.update(RmwOp::Add, CLOSED));
+        abandon_or(0, || self.signal.update(RmwOp::Add, CLOSED, Ordering::Release));
     }
 
     /// Puts a message into the queue. The operation that makes it known has been performed.
@@ -133,7 +133,7 @@ impl<T> Shared<T> {
             Message::Sent(message) => Some(message),
             Message::Offered(offer, settled) => {
                 let message = offer.borrow_mut().take();
-                settled.update(RmwOp::Swap, 1);
+                settled.update(RmwOp::Swap, 1, Ordering::Release);
                 message
             }
         }
@@ -143,7 +143,7 @@ impl<T> Shared<T> {
     #[track_caller]
     fn offer(&self, message: T) -> Result<(), SendError<T>> {
         let settled = Signal::flag(create_cell("message", 0));
-        self.signal.update(RmwOp::Add, 1);
+        self.signal.update(RmwOp::Add, 1, Ordering::Release);
         if !self.receives.get() {
             return Err(SendError(message));
         }
@@ -165,7 +165,7 @@ impl<T> Shared<T> {
             }
             Some(_) => self.offer(message),
             None => {
-                self.signal.update(RmwOp::Add, 1);
+                self.signal.update(RmwOp::Add, 1, Ordering::Release);
                 self.push(message)
             }
         }
@@ -173,7 +173,7 @@ impl<T> Shared<T> {
 
     #[track_caller]
     pub(super) fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
-        let mut there = self.signal.update(RmwOp::Add, 0);
+        let mut there = self.signal.update(RmwOp::Add, 0, Ordering::Relaxed);
         loop {
             let is_full = match self.bound {
                 Some(0) => there != WAITING,
@@ -182,7 +182,7 @@ impl<T> Shared<T> {
             if is_full && there < CLOSED / 2 {
                 return Err(TrySendError::Full(message));
             }
-            match self.signal.exchange(there, there + 1) {
+            match self.signal.exchange(there, there + 1, [Ordering::Release, Ordering::Relaxed]) {
                 found if found == there => break,
                 found => there = found,
             }
@@ -192,43 +192,47 @@ impl<T> Shared<T> {
 
     /// Waits until there is a message, or no sender any more, and says that the message is taken.
     #[track_caller]
-    pub(super) fn wait(&self, waits: Waits) {
+    pub(super) fn wait(&self, waits: Waits) -> i64 {
         let signal = self.signal;
         if self.bound == Some(0) {
-            signal.update(RmwOp::Add, WAITING);
+            signal.update(RmwOp::Add, WAITING, Ordering::Relaxed);
             signal.update_when_changed(WAITING, RmwOp::Sub, WAITING, waits);
-            signal.update(RmwOp::Take, 0);
+            signal.update(RmwOp::Take, 0, Ordering::Acquire)
         } else {
-            signal.update_when_changed(0, RmwOp::Take, 0, waits);
+            signal.update_when_changed(0, RmwOp::Take, 0, waits)
         }
     }
 
     /// Takes a message if there is one.
     #[track_caller]
     pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
-        self.signal.update(RmwOp::Take, 0);
-        self.taken()
+        let found = self.signal.update(RmwOp::Take, 0, Ordering::Acquire);
+        self.taken(found)
     }
 
     /// The message that was taken, or why there is none.
     #[track_caller]
-    fn taken(&self) -> Result<T, TryRecvError> {
+    fn taken(&self, found: i64) -> Result<T, TryRecvError> {
         let none = if self.senders.get() == 0 { TryRecvError::Disconnected } else { TryRecvError::Empty };
+        if found == 0 && none == TryRecvError::Disconnected && has_language() {
+            // The last sender is about to close the channel. Who is told of that comes after it.
+            self.signal.update_when_changed(0, RmwOp::Take, 0, Waits::Forever);
+        }
         self.take().ok_or(none)
     }
 
     #[track_caller]
     pub(super) fn recv_timeout(&self, here: &Here) -> Result<T, RecvTimeoutError> {
-        if !(begins_to_wait(here) && happens(|thread| &thread.timeouts_left)) {
-            self.wait(Waits::Timed);
+        let found = if !(begins_to_wait(here) && happens(|thread| &thread.timeouts_left)) {
+            self.wait(Waits::Timed)
         } else {
             if self.bound == Some(0) {
-                self.signal.update(RmwOp::Add, WAITING);
-                self.signal.update(RmwOp::Sub, WAITING);
+                self.signal.update(RmwOp::Add, WAITING, Ordering::Relaxed);
+                self.signal.update(RmwOp::Sub, WAITING, Ordering::Relaxed);
             }
-            self.signal.update(RmwOp::Take, 0);
-        }
-        self.taken().map_err(|error| match error {
+            self.signal.update(RmwOp::Take, 0, Ordering::Acquire)
+        };
+        self.taken(found).map_err(|error| match error {
             TryRecvError::Empty => RecvTimeoutError::Timeout,
             TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
         })
@@ -237,7 +241,7 @@ impl<T> Shared<T> {
     /// A sender goes: an operation on the channel, as it may be the last one.
     #[track_caller]
     pub(super) fn drop_sender(&self) {
-        abandon_or(0, || self.signal.update(RmwOp::Add, 0));
+        abandon_or(0, || self.signal.update(RmwOp::Add, 0, Ordering::Release));
         self.senders.set(self.senders.get() - 1);
         if self.senders.get() == 0 {
             self.close();
@@ -247,12 +251,12 @@ impl<T> Shared<T> {
     /// The receiver goes, and all messages with it.
     #[track_caller]
     pub(super) fn drop_receiver(&self) {
-        abandon_or(0, || self.signal.update(RmwOp::Add, CLOSED));
+        abandon_or(0, || self.signal.update(RmwOp::Add, CLOSED, Ordering::Release));
         self.receives.set(false);
         for message in self.queue.take() {
             // The thread that waits for it to be taken gets it back.
             if let Message::Offered(_, settled) = message {
-                abandon_or(0, || settled.update(RmwOp::Swap, 1));
+                abandon_or(0, || settled.update(RmwOp::Swap, 1, Ordering::Release));
             }
         }
     }
