@@ -152,7 +152,7 @@ fn hand_over<S: 'static>(shared: S, give: fn(&S), take: impl FnOnce(&S)) {
 fn whoever_is_handed_something_comes_after_who_gave_it() {
     use unthread::sync::{Barrier, Condvar, Notify, Once, OnceLock, RwLock};
     is_right(|| hand_over(Notify::new(), Notify::notify, Notify::wait));
-    is_right(|| hand_over(Barrier::new(2), |it| drop(it.wait()), |it| drop(it.wait())));
+    is_right(|| hand_over(Barrier::new(2), |it| _ = it.wait(), |it| _ = it.wait()));
     is_right(|| hand_over(OnceLock::new(), |it| it.set(1).unwrap(), |it| assert_eq!(*it.wait(), 1)));
     is_right(|| hand_over(Once::new(), |it| it.call_once(|| {}), Once::wait));
     is_right(|| {
