@@ -143,10 +143,13 @@ fn by_graph<S: Comparable>(subject: &S, options: &Options, watch: &dyn Watch) ->
     not_proven(graph::search(subject, options, watch), || graph::unproven(subject, options))
 }
 
-/// The same for code.
+/// The same for code. On machines, what engine `graph` cannot do is left to `dpor`.
 fn code_by_graph<S: Describe>(subject: &S, options: &Options, watch: &dyn Watch) -> Report {
     match options.engine {
-        Engine::Graph => graph::check(subject, options.memory.axioms(), options, watch),
+        Engine::Graph => {
+            let report = graph::check(subject, options.memory.axioms(), options, watch);
+            if options.memory.is_language() { report } else { or_by_dpor(report, subject, options, watch) }
+        }
         _ => {
             let why =
                 format!("under {} engine graph checks code, and engine {} does not", options.memory, options.engine);

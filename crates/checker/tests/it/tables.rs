@@ -53,11 +53,15 @@ fn engines_are_named_where_one_of_them_is_meant() {
         // Questions that are asked of one engine.
         ("crates/checker/src/engines/learning/cumulative/compare.rs", &["Cumulative"]),
         ("crates/checker/src/engines/learning/cumulative/cycles.rs", &["Cumulative"]),
-        ("crates/checker/src/engines/mod.rs", &["Mcr", "Dpor", "Icb"]),
+        ("crates/checker/src/engines/mod.rs", &["Mcr", "Dpor", "Icb", "Graph"]),
+        // Whether another memory model has the violation, too.
+        ("crates/checker/src/engines/elsewhere.rs", &["Auto"]),
+        // In which order graphs are built under the language's memory models.
+        ("crates/checker/src/engines/graph/mod.rs", &["Exhaustive", "Random", "Pct"]),
         ("crates/checker/src/engines/monitored.rs", &["Dpor", "Icb"]),
         ("crates/checker/src/robustness/fences.rs", &["Exhaustive", "Lazy"]),
-        // A default.
-        ("crates/checker/src/search/options.rs", &["Exhaustive"]),
+        // A default, and the engine that builds graphs under every memory model.
+        ("crates/checker/src/search/options.rs", &["Exhaustive", "Graph"]),
         // Benchmarks of published tables.
         ("crates/cli/src/bench/lazy.rs", &["Lazy"]),
         ("crates/cli/src/bench/measure.rs", &["Mcr"]),
