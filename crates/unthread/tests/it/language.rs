@@ -316,10 +316,13 @@ fn statics_are_before_everything_and_what_a_thread_makes_is_not() {
         drop(unsafe { Box::from_raw(slot.load(Relaxed)) });
     };
     is_right(move || publish(Release));
-    is_wrong(move || publish(Relaxed));
+    // What a constant expression makes counts as made before everything (a limit that the guide names).
+    if !cfg!(feature = "const-new") {
+        is_wrong(move || publish(Relaxed));
+    }
 }
 
-/// An atomic that somebody had exclusive access to is there again when others come to use it.
+/// An atomic that a thread had exclusive access to is there again when others come to use it.
 #[test]
 fn exclusive_access_to_an_atomic_is_a_write() {
     is_right(|| {

@@ -109,7 +109,9 @@ fn mp_relaxed_load() {
     });
 }
 
-/// What a thread makes is written by it: whoever gets it with too little has not got its contents.
+/// What a thread makes is written by it: a thread that gets it without an acquire need not see its contents. What a constant expression makes
+/// counts as made before everything (a limit that the guide names).
+#[cfg(not(feature = "const-new"))]
 #[test]
 fn publish_relaxed_load() {
     use unthread::sync::atomic::AtomicPtr;
